@@ -1,0 +1,73 @@
+"""MLIR contexts: one lent to each compilation, reused, and replaced before its memory grows.
+
+Types and attributes live as long as their context, so a context that compiled many different
+programs holds the types of all of them. A fresh one costs 6 to 16 ms.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+RECYCLE_AFTER = 128  # compilations in one context
+_MAX_IDLE = 2
+
+_lock = threading.Lock()
+_idle: list[MlirContext] = []
+
+
+class MlirContext:
+    """An MLIR context with our dialect and passes, and its pass managers by their text."""
+
+    def __init__(self) -> None:
+        from mlir import ir
+
+        self.ir = ir
+        self.context = ir.Context()
+        self.context.enable_multithreading(False)
+        # Diagnostics travel in the exceptions instead of being printed.
+        self.context.emit_error_diagnostics = False
+        _register_dialect(self.context)
+        self.uses = 0
+        self._managers: dict[str, Any] = {}
+
+    def pass_manager(self, passes: str) -> Any:
+        """The (cached) pass manager that runs `passes` on a module."""
+        manager = self._managers.get(passes)
+        if manager is None:
+            from mlir.passmanager import PassManager
+
+            manager = PassManager.parse(f"builtin.module({passes})", self.context)
+            self._managers[passes] = manager
+        return manager
+
+
+def _register_dialect(context: Any) -> None:
+    try:
+        from lingon import dialect
+    except ImportError:
+        return
+
+    if hasattr(dialect, "register"):
+        dialect.register(context)
+
+
+@contextlib.contextmanager
+def mlir_context() -> Iterator[MlirContext]:
+    """Lend a context to this thread and enter it, with an unknown default location."""
+    with _lock:
+        held = _idle.pop() if _idle else None
+    if held is None:
+        held = MlirContext()
+    held.uses += 1
+    clean = False
+    try:
+        with held.context, held.ir.Location.unknown():
+            yield held
+        clean = True
+    finally:
+        with _lock:
+            if clean and held.uses < RECYCLE_AFTER and len(_idle) < _MAX_IDLE:
+                _idle.append(held)

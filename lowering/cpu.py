@@ -1,0 +1,229 @@
+"""LLVM for the CPU: from a module of the llvm dialect to optimised IR, assembly and object code."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+
+from .errors import CompilationError
+from .llvm_c import ASSEMBLY, OBJECT, check, llvm, take_message
+from .loader import ENTRY_SYMBOL
+from .pipelines import Pipeline
+from .target_machine import Target, host_target, target_machine
+
+# Names that MLIR's lowering of memref.alloc and memref.dealloc calls -> what the runtime provides.
+RUNTIME_NAMES = {
+    "_mlir_memref_to_llvm_alloc": "lingon_rt_alloc",
+    "_mlir_memref_to_llvm_free": "lingon_rt_free",
+    "malloc": "lingon_rt_alloc",
+    "free": "lingon_rt_free",
+}
+LIBRARY_PREFIX = "lingon_math_"
+
+_FLOAT_OPCODES = frozenset((66, 9, 11, 13, 16))  # fneg, fadd, fsub, fmul, fdiv
+_CONTRACT = 1 << 5
+_PRIVATE_LINKAGE = 9
+_INTERNAL_LINKAGE = 8
+_FUNCTION_INDEX = 0xFFFFFFFF
+
+
+class LlvmModule:
+    """An LLVM IR module in a context of its own; freed with this object."""
+
+    def __init__(self, context: int, module: int) -> None:
+        self._context: int | None = context
+        self.module = module
+
+    @classmethod
+    def parse(cls, text: str) -> LlvmModule:
+        """Read LLVM IR text. Raises CompilationError with LLVM's message on bad text."""
+        lib = llvm()
+        context = lib.LLVMContextCreate()
+        data = text.encode()
+        buffer = lib.LLVMCreateMemoryBufferWithMemoryRangeCopy(data, len(data), b"llvm")
+        module = ctypes.c_void_p()
+        message = ctypes.c_void_p()
+        if lib.LLVMParseIRInContext(context, buffer, ctypes.byref(module), ctypes.byref(message)):
+            reason = take_message(message.value)
+            lib.LLVMContextDispose(context)
+            raise CompilationError(reason, stage="llvm", step="parse", ir=text)
+        result = cls(context, module.value or 0)
+        result.verify("parse")
+        return result
+
+    @classmethod
+    def from_mlir(cls, operation: object) -> LlvmModule:
+        """Translate a module of the llvm dialect (an `mlir.ir.Operation`), without going through text."""
+        lib = llvm()
+        context = lib.LLVMContextCreate()
+        module = _mlir_translate(operation, context)
+        if not module:
+            lib.LLVMContextDispose(context)
+            raise CompilationError("MLIR could not translate the module to LLVM IR", stage="llvm")
+        return cls(context, module)
+
+    def __del__(self) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Free the module and its context."""
+        if self._context is not None:
+            lib = llvm()
+            lib.LLVMDisposeModule(self.module)
+            lib.LLVMContextDispose(self._context)
+            self._context = None
+
+    def text(self) -> str:
+        """The module as LLVM IR text."""
+        return take_message(llvm().LLVMPrintModuleToString(self.module))
+
+    def verify(self, step: str) -> None:
+        """Raise CompilationError if the module is not well-formed."""
+        message = ctypes.c_void_p()
+        return_status = 2
+        failed = llvm().LLVMVerifyModule(self.module, return_status, ctypes.byref(message))
+        reason = take_message(message.value)
+        if failed:
+            raise CompilationError(reason, stage="llvm", step=step, ir=self.text())
+
+    def functions(self) -> Iterator[tuple[str, int]]:
+        """(name, handle) of every function, declared or defined."""
+        lib = llvm()
+        length = ctypes.c_size_t()
+        function = lib.LLVMGetFirstFunction(self.module)
+        while function:
+            following = lib.LLVMGetNextFunction(function)
+            yield lib.LLVMGetValueName2(function, ctypes.byref(length)).decode(), function
+            function = following
+
+    def imports(self) -> list[str]:
+        """Names of the functions that the module calls and does not define."""
+        lib = llvm()
+        return sorted(
+            name
+            for name, function in self.functions()
+            if lib.LLVMIsDeclaration(function) and not name.startswith("llvm.")
+        )
+
+    def prepare(self, target: Target) -> None:
+        """Give a freshly translated module its target, runtime names, linkage and float flags."""
+        lib = llvm()
+        lib.LLVMSetTarget(self.module, target.triple.encode())
+        with target_machine(target, 2) as machine:
+            layout = lib.LLVMCreateTargetDataLayout(machine)
+            lib.LLVMSetModuleDataLayout(self.module, layout)
+            lib.LLVMDisposeTargetData(layout)
+        nounwind = _enum_attribute(self._context, b"nounwind")
+        for name, function in list(self.functions()):
+            if lib.LLVMIsDeclaration(function):
+                if name in RUNTIME_NAMES:
+                    self._rename(function, RUNTIME_NAMES[name])
+                elif not lib.LLVMGetFirstUse(function):
+                    lib.LLVMDeleteFunction(function)
+                continue
+            lib.LLVMAddAttributeAtIndex(function, _FUNCTION_INDEX, nounwind)
+            if name != ENTRY_SYMBOL:
+                lib.LLVMSetLinkage(function, _INTERNAL_LINKAGE)
+            if not name.startswith(LIBRARY_PREFIX):
+                _allow_contraction(function)
+
+    def _rename(self, function: int, name: str) -> None:
+        lib = llvm()
+        other = lib.LLVMGetNamedFunction(self.module, name.encode())
+        if other:
+            lib.LLVMReplaceAllUsesWith(function, other)
+            lib.LLVMDeleteFunction(function)
+        else:
+            lib.LLVMSetValueName2(function, name.encode(), len(name))
+
+    def optimize(self, pipeline: Pipeline, target: Target) -> None:
+        """Run the pipeline's LLVM passes in place."""
+        self.run_passes(pipeline.llvm_passes, target, pipeline.codegen_level)
+
+    def run_passes(self, passes: str, target: Target, codegen_level: int = 2) -> None:
+        """Run `passes`, in the notation of LLVM's `opt -passes`, in place."""
+        lib = llvm()
+        options = lib.LLVMCreatePassBuilderOptions()
+        try:
+            with target_machine(target, codegen_level) as machine:
+                error = lib.LLVMRunPasses(self.module, passes.encode(), machine, options)
+                check(error, "LLVM passes", stage="llvm-opt", step=passes)
+        finally:
+            lib.LLVMDisposePassBuilderOptions(options)
+
+    def assembly(self, pipeline: Pipeline, target: Target) -> str:
+        """Assembly text for `target`. Consumes the module: code generation changes it."""
+        return self._emit(pipeline, target, ASSEMBLY).decode()
+
+    def object_code(self, pipeline: Pipeline, target: Target) -> bytes:
+        """Relocatable object code for `target`. Consumes the module."""
+        return self._emit(pipeline, target, OBJECT)
+
+    def _emit(self, pipeline: Pipeline, target: Target, kind: int) -> bytes:
+        lib = llvm()
+        message = ctypes.c_void_p()
+        buffer = ctypes.c_void_p()
+        with target_machine(target, pipeline.codegen_level) as machine:
+            failed = lib.LLVMTargetMachineEmitToMemoryBuffer(
+                machine, self.module, kind, ctypes.byref(message), ctypes.byref(buffer)
+            )
+        if failed:
+            raise CompilationError(take_message(message.value), stage="asm", ir=self.text())
+        data = ctypes.string_at(lib.LLVMGetBufferStart(buffer), lib.LLVMGetBufferSize(buffer))
+        lib.LLVMDisposeMemoryBuffer(buffer)
+        return data
+
+
+def compile_object(module: LlvmModule, pipeline: Pipeline, target: Target | None = None) -> bytes:
+    """Optimise a prepared module and generate its object code."""
+    target = target or host_target()
+    module.optimize(pipeline, target)
+    return module.object_code(pipeline, target)
+
+
+def _enum_attribute(context: int | None, name: bytes, value: int = 0) -> int:
+    lib = llvm()
+    kind = lib.LLVMGetEnumAttributeKindForName(name, len(name))
+    return lib.LLVMCreateEnumAttribute(context, kind, value)
+
+
+def _allow_contraction(function: int) -> None:
+    # Lets a*b+c become a fused multiply-add; every other float rule stays IEEE.
+    lib = llvm()
+    block = lib.LLVMGetFirstBasicBlock(function)
+    while block:
+        instruction = lib.LLVMGetFirstInstruction(block)
+        while instruction:
+            if lib.LLVMGetInstructionOpcode(instruction) in _FLOAT_OPCODES:
+                flags = lib.LLVMGetFastMathFlags(instruction)
+                lib.LLVMSetFastMathFlags(instruction, flags | _CONTRACT)
+            instruction = lib.LLVMGetNextInstruction(instruction)
+        block = lib.LLVMGetNextBasicBlock(block)
+
+
+class _MlirOperation(ctypes.Structure):
+    _fields_ = [("pointer", ctypes.c_void_p)]
+
+
+_translate_function = None
+
+
+def _mlir_translate(operation: object, context: int) -> int | None:
+    global _translate_function
+    if _translate_function is None:
+        import os
+
+        import mlir._mlir_libs
+
+        folder = os.path.dirname(mlir._mlir_libs.__file__)
+        suffix = "dylib" if os.uname().sysname == "Darwin" else "so"
+        dll = ctypes.CDLL(os.path.join(folder, f"libMLIRPythonCAPI.{suffix}"))
+        function = dll.mlirTranslateModuleToLLVMIR
+        function.restype = ctypes.c_void_p
+        function.argtypes = (_MlirOperation, ctypes.c_void_p)
+        _translate_function = function
+    get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    get_pointer.restype = ctypes.c_void_p
+    get_pointer.argtypes = (ctypes.py_object, ctypes.c_char_p)
+    pointer = get_pointer(operation._CAPIPtr, b"mlir.ir.Operation._CAPIPtr")  # type: ignore[attr-defined]
+    return _translate_function(_MlirOperation(pointer), context)

@@ -1,0 +1,123 @@
+"""Loads object code into this process and frees it again. Needs libLLVM, but no MLIR."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import threading
+import weakref
+
+from .errors import CompilationError
+from .llvm_c import check, llvm
+
+# The one external symbol of every object. Its digits are replaced by a process-wide count when the
+# object is loaded, so that all programs can live in one symbol table.
+ENTRY_PREFIX = "lingon_entry_"
+ENTRY_SYMBOL = ENTRY_PREFIX + "0" * 16
+
+_EXPORTED_CALLABLE = 1 | 4  # JITSymbolFlags
+
+
+class _EvaluatedSymbol(ctypes.Structure):
+    _fields_ = [
+        ("address", ctypes.c_uint64),
+        ("generic_flags", ctypes.c_uint8),
+        ("target_flags", ctypes.c_uint8),
+    ]
+
+
+class _SymbolMapPair(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_void_p), ("symbol", _EvaluatedSymbol)]
+
+
+class LoadedObject:
+    """Object code in executable memory; the memory is freed when this object dies.
+
+    Attributes:
+        entry: address of the entry point, `void entry(void **pointers)`.
+    """
+
+    def __init__(self, entry: int, tracker: int, nbytes: int) -> None:
+        self.entry = entry
+        self.nbytes = nbytes
+        self._finalizer = weakref.finalize(self, _release, tracker)
+        self._finalizer.atexit = False
+
+
+class _Jit:
+    """The process's ORC instance; made on the first load and never destroyed."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.counter = itertools.count(1)
+        self.defined: dict[str, int] = {}
+        jit = ctypes.c_void_p()
+        check(llvm().LLVMOrcCreateLLJIT(ctypes.byref(jit), None), "creating the ORC JIT")
+        self.jit = jit.value
+        self.dylib = llvm().LLVMOrcLLJITGetMainJITDylib(self.jit)
+
+    def define(self, symbols: dict[str, int]) -> None:
+        new = {n: a for n, a in symbols.items() if n not in self.defined}
+        if not new:
+            return
+        lib = llvm()
+        pairs = (_SymbolMapPair * len(new))()
+        for pair, (name, address) in zip(pairs, new.items()):
+            pair.name = lib.LLVMOrcLLJITMangleAndIntern(self.jit, name.encode())
+            pair.symbol = _EvaluatedSymbol(address, _EXPORTED_CALLABLE, 0)
+        unit = lib.LLVMOrcAbsoluteSymbols(pairs, len(new))
+        check(lib.LLVMOrcJITDylibDefine(self.dylib, unit), "defining runtime symbols")
+        self.defined.update(new)
+
+
+_jit: _Jit | None = None
+_jit_lock = threading.Lock()
+
+
+def _instance() -> _Jit:
+    global _jit
+    with _jit_lock:
+        if _jit is None:
+            _jit = _Jit()
+        return _jit
+
+
+def _release(tracker: int) -> None:
+    jit = _instance()
+    with jit.lock:
+        error = llvm().LLVMOrcResourceTrackerRemove(tracker)
+        llvm().LLVMOrcReleaseResourceTracker(tracker)
+    check(error, "freeing compiled code")
+
+
+def load_object(code: bytes, symbols: dict[str, int]) -> LoadedObject:
+    """Link `code` (an object file that defines ENTRY_SYMBOL) into this process.
+
+    Args:
+        code: relocatable object code of the host's format.
+        symbols: address of every function that the object calls.
+
+    Raises:
+        CompilationError: the object is malformed, lacks the entry, or needs a symbol not given.
+    """
+    marker = ENTRY_SYMBOL.encode()
+    if code.count(marker) != 1:
+        raise CompilationError("the object code does not define one entry point", step="load")
+    jit = _instance()
+    lib = llvm()
+    with jit.lock:
+        jit.define(symbols)
+        name = f"{ENTRY_PREFIX}{next(jit.counter):016x}".encode()
+        patched = code.replace(marker, name)
+        buffer = lib.LLVMCreateMemoryBufferWithMemoryRangeCopy(patched, len(patched), name)
+        tracker = lib.LLVMOrcJITDylibCreateResourceTracker(jit.dylib)
+        try:
+            error = lib.LLVMOrcLLJITAddObjectFileWithRT(jit.jit, tracker, buffer)
+            check(error, "reading object code", step="load")
+            address = ctypes.c_uint64()
+            error = lib.LLVMOrcLLJITLookup(jit.jit, ctypes.byref(address), name)
+            check(error, "linking object code", step="load")
+        except CompilationError:
+            _release(tracker)
+            raise
+    return LoadedObject(address.value, tracker, len(code))

@@ -1,0 +1,135 @@
+"""The passes that lead from each stage to the next, as data, for each target."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, field
+
+from .errors import UsageError
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """How a target lowers a program.
+
+    Attributes:
+        name: what `options` and `mlir-dump --target` call it.
+        passes: stage name -> the passes that produce that stage from the one before it, each an
+            MLIR pass in textual notation anchored on the module, or the name of a Python pass.
+        llvm_passes: LLVM's passes in the notation of `opt -passes`.
+        codegen_level: 0 to 3, LLVM's effort in code generation.
+    """
+
+    name: str
+    description: str
+    passes: dict[str, tuple[str, ...]] = field(hash=False)
+    llvm_passes: str
+    codegen_level: int
+
+    def describe(self) -> str:
+        """The whole pipeline as text, one pass a line."""
+        lines = [f"{self.name}: {self.description}"]
+        for stage, passes in self.passes.items():
+            lines.append(f"  {stage}:")
+            lines += [f"    {p}" for p in passes]
+        lines.append("  llvm-opt:")
+        lines += [f"    {p}" for p in _split_top_level(self.llvm_passes)]
+        lines.append(f"  asm: code generation level {self.codegen_level}")
+        return "\n".join(lines)
+
+
+_FUSED = (
+    "canonicalize",
+    "cse",
+    "linalg-fuse-elementwise-ops",
+    "canonicalize",
+    "cse",
+)
+_BUFFERIZED = (
+    "eliminate-empty-tensors",
+    "empty-tensor-to-alloc-tensor",
+    "one-shot-bufferize",
+    "func.func(promote-buffers-to-stack{max-alloc-size-in-bytes=8192})",
+    "buffer-deallocation-pipeline",
+    "canonicalize",
+)
+_LOOPS = ("func.func(convert-linalg-to-loops)", "canonicalize", "cse")
+_LLVM_DIALECT = (
+    "lower-affine",
+    "convert-scf-to-cf",
+    "expand-strided-metadata",
+    "lower-affine",
+    "convert-math-to-llvm",
+    "convert-math-to-libm",
+    "convert-complex-to-standard",
+    "convert-arith-to-llvm",
+    "convert-index-to-llvm",
+    "finalize-memref-to-llvm{use-generic-functions=true}",
+    "convert-func-to-llvm{use-bare-ptr-memref-call-conv=1}",
+    "convert-cf-to-llvm",
+    "reconcile-unrealized-casts",
+    "add-entry",
+)
+
+_STAGES = {
+    "fused": _FUSED,
+    "bufferized": _BUFFERIZED,
+    "loops": _LOOPS,
+    "llvm-dialect": _LLVM_DIALECT,
+}
+
+CPU = Pipeline(
+    name="cpu",
+    description="the host CPU, for speed of the result",
+    passes=_STAGES,
+    llvm_passes=(
+        "always-inline,globaldce,"
+        "function(sroa,early-cse,simplifycfg,instcombine,"
+        "loop-simplify,lcssa,loop-mssa(loop-rotate,licm),loop(indvars),"
+        "loop-vectorize,instcombine,simplifycfg,loop-unroll<O2>,early-cse)"
+    ),
+    codegen_level=2,
+)
+
+CPU_FAST = Pipeline(
+    name="cpu-fast",
+    description="the host CPU, for the quickest compilation",
+    passes=_STAGES,
+    llvm_passes="always-inline,globaldce,function(sroa,early-cse,simplifycfg)",
+    codegen_level=1,
+)
+
+PIPELINES = {p.name: p for p in (CPU, CPU_FAST)}
+
+
+def pipeline(name: str | Pipeline) -> Pipeline:
+    """The pipeline called `name`.
+
+    Raises:
+        UsageError: there is none; the message lists all of them.
+    """
+    if isinstance(name, Pipeline):
+        return name
+    if name in PIPELINES:
+        return PIPELINES[name]
+    near = difflib.get_close_matches(str(name), list(PIPELINES), n=1)
+    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    raise UsageError(f"unknown target {name!r}{hint}; the targets are: {', '.join(PIPELINES)}")
+
+
+def _split_top_level(passes: str) -> list[str]:
+    """Split a pass list at its outermost commas."""
+    parts, depth, start = [], 0, 0
+    for i, c in enumerate(passes):
+        if c in "({<":
+            depth += 1
+        elif c in ")}>":
+            depth -= 1
+        elif c == "," and depth == 0:
+            parts.append(passes[start:i])
+            start = i + 1
+    parts.append(passes[start:])
+    return [p.strip() for p in parts if p.strip()]
+
+
+split_passes = _split_top_level

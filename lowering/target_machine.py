@@ -1,0 +1,78 @@
+"""The machine that code is generated for, and a per-thread cache of LLVM's description of it."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import os
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from .errors import CompilationError
+from .llvm_c import CODE_MODEL_DEFAULT, RELOC_PIC, default_triple, host_cpu, llvm, take_message
+
+
+@dataclass(frozen=True)
+class Target:
+    """A CPU: triple, CPU name and features as LLVM spells them."""
+
+    triple: str
+    cpu: str
+    features: str
+
+
+@functools.cache
+def host_target() -> Target:
+    """The CPU of this process with all its features and full-width vectors.
+
+    LINGON_CPU_FEATURES appends to the feature list, for example `-avx512f`.
+    """
+    cpu, features = host_cpu()
+    triple = default_triple()
+    if triple.startswith("x86_64"):
+        features += ",-prefer-256-bit"
+    extra = os.environ.get("LINGON_CPU_FEATURES")
+    if extra:
+        features += "," + extra
+    return Target(triple, cpu, features)
+
+
+_idle: dict[tuple[Target, int], list[int]] = {}
+_idle_lock = threading.Lock()
+
+
+@contextlib.contextmanager
+def target_machine(target: Target, codegen_level: int) -> Iterator[int]:
+    """Lend LLVM's target machine for `target`; each is used by one thread at a time."""
+    key = (target, codegen_level)
+    with _idle_lock:
+        idle = _idle.setdefault(key, [])
+        machine = idle.pop() if idle else None
+    if machine is None:
+        machine = _create(target, codegen_level)
+    try:
+        yield machine
+    finally:
+        with _idle_lock:
+            idle.append(machine)
+
+
+def _create(target: Target, codegen_level: int) -> int:
+    lib = llvm()
+    handle = ctypes.c_void_p()
+    message = ctypes.c_void_p()
+    triple = target.triple.encode()
+    if lib.LLVMGetTargetFromTriple(triple, ctypes.byref(handle), ctypes.byref(message)):
+        reason = take_message(message.value)
+        raise CompilationError(f"no code generator for {target.triple}: {reason}")
+    return lib.LLVMCreateTargetMachine(
+        handle,
+        triple,
+        target.cpu.encode(),
+        target.features.encode(),
+        codegen_level,
+        RELOC_PIC,
+        CODE_MODEL_DEFAULT,
+    )
