@@ -1,0 +1,770 @@
+"""Emission state: values, groups of elementwise equations, constants, and the ops written so far."""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from .registry import ELEMENTWISE, EMITTERS
+from .scalar import ScalarBuilder, float_text
+from .types import ElementType, element_type, tensor_type
+from .values import ARGUMENT, EMPTY, GROUP, IOTA, SCALAR, SPLAT, TENSOR, VIEW, Value
+
+__all__ = ["EmitContext"]
+
+_MISSING = object()
+
+
+class _Group:
+    """Elementwise equations over one shape that will be one linalg.generic."""
+
+    __slots__ = ("args", "lines", "merged", "pending", "reads", "shape", "values")
+
+    def __init__(self, shape: tuple[int, ...]):
+        self.shape = shape
+        self.args: list[tuple[str, str, str, str]] = []  # tensor, its type, map, block argument
+        self.reads: dict[Any, str] = {}  # what was read -> register name
+        self.lines: list[str] = []
+        self.values: list[Value] = []
+        self.pending = 0  # readers of `values`, still to be emitted, that are equations
+        self.merged: _Group | None = None
+
+
+class EmitContext:
+    """Writes one function. Emitters get it as their first argument; see README.md of this folder."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []  # the block being written
+        self.entry: list[str] = []  # constants and argument loads, before everything else
+        self.maps: dict[str, str] = {}  # affine map text -> alias
+        self.locations: dict[tuple, str] = {}
+        self.declared: dict[str, str] = {}
+        self.constants: dict[tuple, str] = {}
+        self.literals: dict[tuple, Value] = {}
+        self.loc = ""
+        self.where: Any = None  # source info of the equation being emitted
+        self._counter = 0
+        self._identity: dict[int, tuple[str, str]] = {}
+        self._journal: list[tuple] | None = None
+        self._open: dict[int, _Group] = {}
+        self._use_counts: dict[int, tuple[Any, dict]] = {}
+
+    # ---- names, types, text ------------------------------------------------------------------
+
+    def name(self) -> str:
+        """A fresh SSA name."""
+        self._counter += 1
+        return f"%{self._counter}"
+
+    def op(self, text: str) -> str:
+        """Appends ``%name = text`` with the current location to the block; returns ``%name``."""
+        name = self.name()
+        self.lines.append(f"{name} = {text}{self.loc}")
+        return name
+
+    def raw(self, text: str) -> None:
+        """Appends one op without results."""
+        self.lines.append(text + self.loc)
+
+    def scalars(self) -> ScalarBuilder:
+        """A builder of scalar ops in the current block."""
+        return ScalarBuilder(self, self.lines, self.loc)
+
+    def map(self, results: Sequence[int | None], dims: int) -> str:
+        """Alias of the affine map ``(d0 ... d{dims-1}) -> results``; None stands for constant 0."""
+        return self.map_text(
+            f"({', '.join([f'd{i}' for i in range(dims)])}) -> "
+            f"({', '.join(['0' if r is None else f'd{r}' for r in results])})"
+        )
+
+    def map_text(self, text: str) -> str:
+        """Alias of an affine map given as text ``(d0, d1) -> (d1, d0 + 1)``."""
+        alias = self.maps.get(text)
+        if alias is None:
+            alias = self.maps[text] = f"#m{len(self.maps)}"
+        return alias
+
+    def location(self, source_info: Any) -> str:
+        """The `` loc(...)`` suffix for source info with file, line and column, else ''."""
+        file = getattr(source_info, "file", None)
+        if file is None:
+            return ""
+        key = (file, source_info.line, source_info.column)
+        found = self.locations.get(key)
+        if found is None:
+            found = self.locations[key] = f" loc(#loc{len(self.locations)})"
+        return found
+
+    def declare(self, function: str, signature: str) -> None:
+        """Declares a private function that the module calls."""
+        self.declared[function] = signature
+
+    # ---- constants ---------------------------------------------------------------------------
+
+    def scalar_constant(self, value: Any, type: str) -> str:
+        """A constant of MLIR scalar type `type`, at the function's entry, one per value."""
+        key = (type, struct.pack("<d", value)) if type[0] == "f" else (type, int(value))
+        name = self.constants.get(key)
+        if name is None:
+            name = self.constants[key] = self.name()
+            if type[0] == "f":
+                text = float_text(value, int(type[1:]))
+            elif type == "i1":
+                self.entry.append(f"{name} = arith.constant {'true' if value else 'false'}")
+                return name
+            else:
+                text = str(_signed(int(value), type))
+            self.entry.append(f"{name} = arith.constant {text} : {type}")
+        return name
+
+    def register_constant(self, value: Any, t: ElementType) -> str:
+        """A constant of dtype `t` in register form."""
+        data = np.asarray(value).astype(t.dtype)
+        key = (t.name, data.tobytes())
+        name = self.constants.get(key)
+        if name is None:
+            if t.kind in "biu":
+                name = self.scalar_constant(int(data), t.register)
+            elif t.bits == 8:
+                name = self.scalar_constant(int(data.view(np.uint8)), "i8")
+            elif t.kind == "c":
+                part = t.part.register
+                re, im = (float_text(p, t.part.bits) for p in (data.real, data.imag))
+                name = self.name()
+                self.entry.append(
+                    f"{name} = complex.constant [{re} : {part}, {im} : {part}] : {t.register}"
+                )
+            elif t.bits == 16 and not np.isfinite(data):
+                name = self.name()
+                bits = int(data.view(np.uint16))
+                self.entry.append(f"{name} = arith.constant 0x{bits:04X} : {t.register}")
+            elif t.bits == 16:
+                name = self.name()
+                self.entry.append(
+                    f"{name} = arith.constant {float_text(float(data), 64)} : {t.register}"
+                )
+            else:
+                name = self.scalar_constant(float(data), t.register)
+            self.constants[key] = name
+        return name
+
+    def index(self, value: int) -> str:
+        """An index constant."""
+        return self.scalar_constant(value, "index")
+
+    def splat(self, value: Any, shape: tuple[int, ...], dtype: Any) -> Value:
+        """An array of `shape` with every element the Python number `value`."""
+        t = dtype if isinstance(dtype, ElementType) else element_type(dtype)
+        made = Value(tuple(shape), t, SPLAT if shape else SCALAR, self.register_constant(value, t))
+        made.literal = np.asarray(value).astype(t.dtype)
+        return made
+
+    def dense(self, array: np.ndarray) -> Value:
+        """A constant tensor with the contents of a small `array`."""
+        t = element_type(array.dtype)
+        if array.size == 0:
+            return Value(array.shape, t, EMPTY)
+        if array.size == 1 or (array.tobytes() == array.flat[0].tobytes() * array.size):
+            return self.splat(array.flat[0], array.shape, t)
+        key = (t.name, array.shape, array.tobytes())
+        made = self.literals.get(key)
+        if made is None:
+            text = _dense_text(array.tolist() if t.kind in "biu" else array, t)
+            made = Value(array.shape, t, TENSOR, self.name())
+            self.entry.append(f"{made.name} = arith.constant dense<{text}> : {made.tensor_type}")
+            self.literals[key] = made
+        return made
+
+    # ---- reading values ----------------------------------------------------------------------
+
+    def tensor(self, value: Value) -> str:
+        """Materialises `value` (any kind) as a tensor of its exact shape; returns the SSA name."""
+        kind = value.kind
+        if kind == TENSOR:
+            return value.name
+        if kind == GROUP:
+            self.flush(value.group)
+            return value.name
+        if kind == ARGUMENT:
+            name = self.name()
+            mode = "restrict writable" if value.literal == "donated" else "restrict"
+            memref = value.tensor_type.replace("tensor<", "memref<", 1)
+            self.entry.append(
+                f"{name} = bufferization.to_tensor {value.name} {mode} "
+                f": {memref} to {value.tensor_type}"
+            )
+            value.kind, value.name, value.literal = TENSOR, name, None
+            return name
+        if kind == SCALAR:
+            b = self.scalars()
+            stored = b.store(value.name, value.type)
+            name = b(f"tensor.from_elements {stored} : {value.tensor_type}")
+            scalar = value.name
+            self._become(value, name)
+            value.scalar = scalar
+            return name
+        if kind == EMPTY:
+            name = self.op(f"tensor.empty() : {value.tensor_type}")
+        elif kind == SPLAT:
+            b = self.scalars()
+            stored = b.store(value.name, value.type)
+            name = self.fill(stored, value.shape, value.type.storage)
+        else:  # VIEW, IOTA
+            group = _Group(value.shape)
+            result = self._read(group, value)
+            made = Value(value.shape, value.type, GROUP, result)
+            made.group, made.uses = group, 1
+            group.values.append(made)
+            self.flush(group)
+            name = made.name
+        self._become(value, name)
+        return name
+
+    def _become(self, value: Value, name: str) -> None:
+        if self._journal is not None:
+            self._journal.append((value, value.kind, value.name, value.scalar))
+        value.kind, value.name = TENSOR, name
+
+    def scalar(self, value: Value) -> str:
+        """The element of a rank-0 `value` in register form."""
+        if value.kind == SCALAR:
+            return value.name
+        if value.scalar is not None:
+            return value.scalar
+        if value.shape != ():
+            raise ValueError(f"a value of shape {value.shape} is not a scalar")
+        if value.kind == ARGUMENT:
+            b = ScalarBuilder(self, self.entry)
+            loaded = b(f"memref.load {value.name}[] : memref<{value.type.storage}>")
+            # The tensor form is seldom wanted as well; both may exist.
+            value.scalar = b.load(loaded, value.type)
+            return value.scalar
+        name = self.tensor(value)
+        b = self.scalars()
+        element = b(f"tensor.extract {name}[] : {value.tensor_type}")
+        loaded = b.load(element, value.type)
+        if self._journal is not None:
+            self._journal.append((value, value.kind, value.name, value.scalar))
+        value.scalar = loaded
+        return loaded
+
+    def index_scalar(self, value: Value) -> str:
+        """The element of a rank-0 integer `value` as an ``index``."""
+        x = self.scalar(value)
+        cast = "arith.index_cast" if value.type.kind == "i" else "arith.index_castui"
+        return self.op(f"{cast} {x} : {value.type.register} to index")
+
+    # ---- making values -----------------------------------------------------------------------
+
+    def new(self, name: str, shape: Sequence[int], dtype: Any) -> Value:
+        """The Value of an SSA tensor of storage type that an emitter has just written."""
+        t = dtype if isinstance(dtype, ElementType) else element_type(dtype)
+        return Value(tuple(shape), t, TENSOR, name)
+
+    def new_scalar(self, name: str, dtype: Any) -> Value:
+        """The rank-0 Value of an SSA scalar in register form."""
+        t = dtype if isinstance(dtype, ElementType) else element_type(dtype)
+        return Value((), t, SCALAR, name)
+
+    def empty(self, shape: Sequence[int], element: str) -> str:
+        """``tensor.empty`` with element type text `element`."""
+        return self.op(f"tensor.empty() : {tensor_type(tuple(shape), element)}")
+
+    def fill(self, scalar: str, shape: Sequence[int], element: str) -> str:
+        """A new tensor filled with an SSA scalar of type text `element`."""
+        type = tensor_type(tuple(shape), element)
+        empty = self.empty(shape, element)
+        return self.op(f"linalg.fill ins({scalar} : {element}) outs({empty} : {type}) -> {type}")
+
+    def view(self, value: Value, shape: tuple[int, ...], dims: tuple[int | None, ...]) -> Value:
+        """`value` broadcast to `shape` without emitting anything.
+
+        ``dims[k]`` is the dimension of the result that dimension k of `value` follows; None (only
+        for a dimension of size 1) means index 0.
+        """
+        if 0 in shape:
+            return Value(shape, value.type, EMPTY)
+        if not value.shape:
+            made = Value(shape, value.type, SPLAT if shape else SCALAR, self.scalar(value))
+            made.literal = value.literal if value.kind == SCALAR else None
+            return made
+        if value.kind == SPLAT:
+            made = Value(shape, value.type, SPLAT if shape else SCALAR, value.name)
+            made.literal = value.literal
+            return made
+        if value.kind == IOTA and dims[value.dims] is not None:
+            made = Value(shape, value.type, IOTA)
+            made.dims = dims[value.dims]
+            return made
+        if value.kind == GROUP:
+            self.flush(value.group)
+        base = value
+        if value.kind == VIEW:
+            base = value.base
+            dims = tuple([None if d is None else dims[d] for d in value.dims])
+        made = Value(shape, value.type, VIEW)
+        made.base = base
+        made.dims = dims
+        return made
+
+    def iota(self, shape: tuple[int, ...], dtype: Any, dimension: int) -> Value:
+        """Indices along `dimension`."""
+        if 0 in shape:
+            return Value(shape, element_type(dtype), EMPTY)
+        made = Value(shape, element_type(dtype), IOTA)
+        made.dims = dimension
+        return made
+
+    def generic(
+        self,
+        inputs: Sequence[tuple[str, str, str]],
+        outputs: Sequence[tuple[str, str, str]],
+        iterators: Sequence[str],
+        body: Callable[..., Sequence[str]],
+        attributes: str = "",
+    ) -> list[str]:
+        """One linalg.generic; returns the names of its results.
+
+        `inputs` and `outputs` are (SSA name, tensor type, map alias); `body(builder, *elements)`
+        writes the body with storage-type elements, inputs first, and returns what to yield.
+        """
+        lines: list[str] = []
+        b = ScalarBuilder(self, lines, self.loc)
+        operands = [*inputs, *outputs]
+        names = [self.name() for _ in operands]
+        types = [_element_text(type) for _, type, _ in operands]
+        results = body(b, *names)
+        yielded = types[len(inputs) :]
+        return self._write_generic(
+            inputs,
+            outputs,
+            _iterator_text(iterators),
+            [f"{n}: {t}" for n, t in zip(names, types, strict=True)],
+            lines,
+            results,
+            yielded,
+            attributes,
+        )
+
+    def _write_generic(
+        self, inputs, outputs, iterators, arguments, lines, results, yielded, attributes=""
+    ) -> list[str]:
+        out = self.lines
+        name = self.name()
+        maps = ", ".join([m for _, _, m in inputs] + [m for _, _, m in outputs])
+        result_types = ", ".join([type for _, type, _ in outputs])
+        ins = ""
+        if inputs:
+            ins = (
+                f" ins({', '.join([n for n, _, _ in inputs])}"
+                f" : {', '.join([type for _, type, _ in inputs])})"
+            )
+        prefix = name if len(outputs) == 1 else f"{name}:{len(outputs)}"
+        attrs = f" attrs = {{{attributes}}}" if attributes else ""
+        out.append(
+            f"{prefix} = linalg.generic {{indexing_maps = [{maps}], iterator_types = "
+            f"[{iterators}]}}{ins} outs({', '.join([n for n, _, _ in outputs])}"
+            f" : {result_types}){attrs} {{"
+        )
+        out.append(f"^bb0({', '.join(arguments)}):")
+        out.extend(lines)
+        out.append(f"linalg.yield {', '.join(results)} : {', '.join(yielded)}{self.loc}")
+        arrow = result_types if len(outputs) == 1 else f"({result_types})"
+        out.append(f"}} -> {arrow}{self.loc}")
+        if len(outputs) == 1:
+            return [name]
+        return [f"{name}#{i}" for i in range(len(outputs))]
+
+    # ---- elementwise equations ---------------------------------------------------------------
+
+    def identity(self, rank: int) -> tuple[str, str]:
+        """Alias of the identity map of `rank`, and the text of that many parallel iterators."""
+        found = self._identity.get(rank)
+        if found is None:
+            found = self._identity[rank] = (
+                self.map(range(rank), rank),
+                ", ".join(['"parallel"'] * rank),
+            )
+        return found
+
+    def elementwise(
+        self,
+        compute: Callable[[ScalarBuilder, list[str]], str],
+        operands: Sequence[Value],
+        shape: tuple[int, ...],
+        t: ElementType,
+    ) -> Value:
+        """An elementwise result: ``compute(builder, registers)`` for each element.
+
+        Operands broadcast: rank 0, or equal rank with dimensions equal or 1. The equation joins
+        the open group of its operands (two such groups become one), or opens one.
+        """
+        if 0 in shape:
+            return Value(shape, t, EMPTY)
+        loc = self.loc
+        if not shape:
+            b = ScalarBuilder(self, self.lines, loc)
+            return Value((), t, SCALAR, compute(b, [self.scalar(v) for v in operands]))
+        group: _Group | None = None
+        uniform = True
+        for v in operands:
+            kind = v.kind
+            if kind == GROUP:
+                uniform = False
+                g = v.group
+                if v.shape != shape:
+                    continue
+                if group is None:
+                    group = g
+                elif g is not group:
+                    group = self._merge(group, g)
+            elif kind != SPLAT and v.shape:
+                uniform = False
+        if uniform:
+            b = ScalarBuilder(self, self.lines, loc)
+            registers = [v.name if v.kind == SPLAT else self.scalar(v) for v in operands]
+            return Value(shape, t, SPLAT, compute(b, registers))
+        if group is None:
+            group = _Group(shape)
+            self._open[id(group)] = group
+        registers = [self._read(group, v) for v in operands]
+        made = Value(shape, t, GROUP, compute(ScalarBuilder(self, group.lines, loc), registers))
+        made.group = group
+        group.values.append(made)
+        return made
+
+    def _read(self, group: _Group, v: Value) -> str:
+        """Register name of operand `v` inside the body of `group`."""
+        kind = v.kind
+        if kind == GROUP:
+            if v.group is group:
+                return v.name
+            self.flush(v.group)
+        elif kind == SCALAR or kind == SPLAT:
+            return v.name
+        elif kind == IOTA:
+            if v.shape[v.dims] != group.shape[v.dims]:
+                return self.register_constant(0, v.type)
+            key = (v.dims, v.type)
+            found = group.reads.get(key)
+            if found is None:
+                b = ScalarBuilder(self, group.lines, self.loc)
+                index = b(f"linalg.index {v.dims} : index")
+                found = group.reads[key] = _from_index(b, index, v.type)
+            return found
+        if not v.shape:
+            return self.scalar(v)
+        shape = group.shape
+        base, dims = v, None
+        if kind == VIEW:
+            base, dims = v.base, v.dims
+        if v.shape != shape:
+            if dims is None:
+                dims = range(len(shape))
+            dims = tuple([None if d is None or v.shape[d] != shape[d] else d for d in dims])
+        name = self.tensor(base)
+        key = (name, dims)
+        found = group.reads.get(key)
+        if found is None:
+            t = v.type
+            rank = len(shape)
+            map = self.identity(rank)[0] if dims is None else self.map(dims, rank)
+            argument = self.name()
+            group.args.append((name, base.tensor_type, map, f"{argument}: {t.storage}"))
+            found = argument
+            if t.boxed:
+                found = ScalarBuilder(self, group.lines, self.loc).load(argument, t)
+            group.reads[key] = found
+        return found
+
+    def _merge(self, a: _Group, b: _Group) -> _Group:
+        """One open group out of two over the same shape."""
+        if len(a.lines) < len(b.lines):
+            a, b = b, a
+        a.args += b.args
+        a.lines += b.lines
+        a.pending += b.pending
+        for key, name in b.reads.items():
+            a.reads.setdefault(key, name)
+        for v in b.values:
+            v.group = a
+        a.values += b.values
+        del self._open[id(b)]
+        return a
+
+    def flush(self, group: _Group) -> None:
+        """Writes an open group as one linalg.generic that yields what is still going to be read."""
+        self._open.pop(id(group), None)
+        live = [v for v in group.values if v.uses + v.outputs > 0]
+        group.values = []
+        if not live:
+            return
+        shape = group.shape
+        identity, iterators = self.identity(len(shape))
+        b = ScalarBuilder(self, group.lines, self.loc)
+        results, types, outputs = [], [], []
+        for v in live:
+            results.append(b.store(v.name, v.type))
+            types.append(v.type.storage)
+            type = v.tensor_type
+            outputs.append((self.op(f"tensor.empty() : {type}"), type, identity))
+        arguments = [a[3] for a in group.args] + [f"{self.name()}: {t}" for t in types]
+        names = self._write_generic(
+            [a[:3] for a in group.args],
+            outputs,
+            iterators,
+            arguments,
+            group.lines,
+            results,
+            types,
+        )
+        for v, name in zip(live, names, strict=True):
+            v.kind, v.name, v.group = TENSOR, name, None
+
+    def flush_all(self) -> None:
+        """Writes every open group."""
+        for group in list(self._open.values()):
+            self.flush(group)
+
+    @contextlib.contextmanager
+    def region(self) -> Iterator[list[str]]:
+        """Redirects ops into a fresh list, the body of a region of an op written afterwards.
+
+        What is materialised inside is forgotten outside; open groups are written before.
+        """
+        self.flush_all()
+        saved_lines, saved_journal, saved_open = self.lines, self._journal, self._open
+        self.lines, self._journal, self._open = [], [], {}
+        try:
+            yield self.lines
+        finally:
+            for value, kind, name, scalar in reversed(self._journal):
+                value.kind, value.name, value.scalar = kind, name, scalar
+            self.lines, self._journal, self._open = saved_lines, saved_journal, saved_open
+
+    # ---- jaxprs ------------------------------------------------------------------------------
+
+    def inline(
+        self, closed: Any, operands: Sequence[Value], consts: Sequence[Value] = ()
+    ) -> list[Value]:
+        """Emits the equations of a jaxpr (closed or not) here, with `operands` as its arguments."""
+        jaxpr = getattr(closed, "jaxpr", closed)
+        if not consts and jaxpr.constvars:
+            consts = [self.constant(c) for c in closed.consts]
+        return self.run(jaxpr, [*consts, *operands])
+
+    def constant(self, array: Any) -> Value:
+        """A captured array as a value: a constant of the module."""
+        return self.dense(np.asarray(array))
+
+    def read(self, env: dict, atom: Any) -> Value:
+        """The Value of a jaxpr atom (variable or literal) in `env`."""
+        literal = getattr(atom, "val", _MISSING)
+        if literal is _MISSING:
+            return env[atom]
+        return self.literal(literal, atom.aval.dtype)
+
+    def literal(self, value: Any, dtype: Any) -> Value:
+        """The Value of a literal of a jaxpr."""
+        data = np.asarray(value)
+        key = (dtype, data.dtype, data.shape, data.tobytes())
+        found = self.literals.get(key)
+        if found is None:
+            found = self.literals[key] = self.dense(data.astype(element_type(dtype).dtype))
+        return found
+
+    def run(self, jaxpr: Any, arguments: Sequence[Value], top: bool = False) -> list[Value]:
+        """Emits all equations of an open jaxpr; `arguments` go with constvars, then invars.
+
+        Returns the results. Each argument's use count grows by its uses inside. At the `top` the
+        reads by results are counted apart, so that a group that nothing else reads is written.
+        """
+        live, counts, outs = self._analyse(jaxpr, top)
+        env: dict = {}
+        variables = [*jaxpr.constvars, *jaxpr.invars]
+        for variable, value in zip(variables, arguments, strict=True):
+            env[variable] = value
+            self._add_uses(value, counts.get(variable, 0))
+        saved = self.loc, self.where
+        for eqn in live:
+            self._equation(eqn, env, counts, outs)
+        self.loc, self.where = saved
+        results = [self.read(env, atom) for atom in jaxpr.outvars]
+        if not top:
+            for value in results:
+                self._consume(value)
+        return results
+
+    def _add_uses(self, value: Value, n: int) -> None:
+        value.uses += n
+        if value.kind == GROUP:
+            value.group.pending += n
+
+    def _consume(self, value: Value) -> None:
+        value.uses -= 1
+        if value.kind == GROUP:
+            value.group.pending -= 1
+
+    def _analyse(self, jaxpr: Any, top: bool) -> tuple[list, dict, dict]:
+        """Equations whose results matter, in order; how often each variable is read by them, and
+        (if `top`, else counted in the former) by the jaxpr's results."""
+        found = self._use_counts.get(id(jaxpr))
+        if found is not None:
+            return found[1:]
+        counts: dict = {}
+        outs: dict = {} if top else counts
+        for atom in jaxpr.outvars:
+            if getattr(atom, "val", _MISSING) is _MISSING:
+                outs[atom] = outs.get(atom, 0) + 1
+        live = []
+        for eqn in reversed(jaxpr.eqns):
+            if not eqn.effects and not any([v in counts or v in outs for v in eqn.outvars]):
+                continue
+            live.append(eqn)
+            for atom in eqn.invars:
+                if getattr(atom, "val", _MISSING) is _MISSING:
+                    counts[atom] = counts.get(atom, 0) + 1
+        live.reverse()
+        if not top:
+            outs = {}
+        self._use_counts[id(jaxpr)] = (jaxpr, live, counts, outs)
+        return live, counts, outs
+
+    def _equation(self, eqn: Any, env: dict, counts: dict, outs: dict) -> None:
+        name = eqn.primitive.name
+        self.where = eqn.source_info
+        self.loc = self.location(eqn.source_info)
+        operands = [
+            env[a] if (val := getattr(a, "val", _MISSING)) is _MISSING
+            else self.literal(val, a.aval.dtype)
+            for a in eqn.invars
+        ]  # fmt: skip
+        rule = ELEMENTWISE.get(name)
+        outvars = eqn.outvars
+        if rule is not None:
+            aval = outvars[0].aval
+            t = element_type(aval.dtype)
+            types = [v.type for v in operands]
+            params = eqn.params
+            if rule.raw is not None:
+                fn = rule.raw
+                compute = lambda b, xs: fn(b, types, t, xs, params)  # noqa: E731
+            else:
+                by_kind = self._row(rule, types[0], name)
+                compute = lambda b, xs: _apply(b, by_kind, xs, types, t, params)  # noqa: E731
+            results = (self.elementwise(compute, operands, aval.shape, t),)
+        else:
+            emitter = EMITTERS.get(name)
+            if emitter is None:
+                raise NotImplementedError(self.describe(f"primitive '{name}' cannot be compiled"))
+            if (
+                not eqn.effects
+                and all([0 in getattr(v.aval, "shape", ()) for v in outvars])
+                and outvars
+            ):
+                results = [Value(v.aval.shape, element_type(v.aval.dtype), EMPTY) for v in outvars]
+            else:
+                results = emitter(self, eqn, *operands)
+                if isinstance(results, Value):
+                    results = (results,)
+        for variable, value in zip(outvars, results, strict=True):
+            uses = counts.get(variable, 0)
+            env[variable] = value
+            value.uses += uses
+            value.outputs += outs.get(variable, 0)
+            if value.kind == GROUP:
+                value.group.pending += uses
+        for value in operands:
+            value.uses -= 1
+            if value.kind == GROUP:
+                value.group.pending -= 1
+        self._close(operands)
+        self._close(results)
+
+    def _close(self, values: Sequence[Value]) -> None:
+        """Writes the groups that no further equation is going to read from."""
+        for value in values:
+            if value.kind == GROUP and value.group.pending == 0:
+                self.flush(value.group)
+
+    def _row(self, rule: Any, t: ElementType, name: str) -> Any:
+        row = rule.by_kind.get(t.kind)
+        if row is None:
+            raise NotImplementedError(
+                self.describe(f"primitive '{name}' has no form for dtype {t.name}")
+            )
+        return row
+
+    def describe(self, problem: str) -> str:
+        """`problem` with the user's source line, for error messages."""
+        file = getattr(self.where, "file", None)
+        return problem if file is None else f"{problem} (at {file}:{self.where.line})"
+
+
+def _apply(
+    b: ScalarBuilder, row: Any, xs: list[str], types: list, t: ElementType, params: dict
+) -> str:
+    """One row of the elementwise table applied to register values."""
+    first = types[0]
+    if first.narrow:
+        xs = [b.widen(x, u) for x, u in zip(xs, types, strict=True)]
+    if type(row) is str:
+        name = b.ctx.name()
+        b.lines.append(f"{name} = {row} {', '.join(xs)} : {first.wide}{b.loc}")
+    else:
+        name = row(b, first, *xs, **params)
+    return b.narrow(name, t) if t.narrow and first.kind == "f" else name
+
+
+def _from_index(b: ScalarBuilder, index: str, t: ElementType) -> str:
+    """An ``index`` converted to dtype `t` (register form)."""
+    if t.kind in "iu":
+        return b(f"arith.index_cast {index} : index to {t.register}")
+    wide = b(f"arith.index_cast {index} : index to i64")
+    part = t.part if t.kind == "c" else t
+    real = b(f"arith.sitofp {wide} : i64 to {part.wide}")
+    if t.kind == "c":
+        return b.make_complex(real, b.const(0.0, part.wide), t)
+    return b.narrow(real, t)
+
+
+def _signed(value: int, type: str) -> int:
+    """`value` as the two's complement number of a signless integer type."""
+    if type == "index":
+        return value
+    bits = int(type[1:])
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if value >> (bits - 1) else value
+
+
+def _element_text(type: str) -> str:
+    """Element type text of a ranked tensor type text."""
+    inner = type[7:-1]
+    while inner[0].isdigit():
+        inner = inner[inner.index("x") + 1 :]
+    return inner
+
+
+def _iterator_text(iterators: Sequence[str]) -> str:
+    return ", ".join([f'"{i}"' for i in iterators])
+
+
+def _dense_text(data: Any, t: ElementType) -> str:
+    """Elements of a dense attribute, nested as the shape is."""
+    if isinstance(data, list):
+        return f"[{', '.join([_dense_text(d, t) for d in data])}]"
+    if isinstance(data, np.ndarray) and data.ndim:
+        return f"[{', '.join([_dense_text(d, t) for d in data])}]"
+    if t.kind in "biu":
+        return str(_signed(int(data), t.storage))
+    if t.kind == "c":
+        return f"({float_text(data.real, t.part.bits)}, {float_text(data.imag, t.part.bits)})"
+    if t.bits == 8:
+        return str(_signed(int(np.asarray(data).view(np.uint8)), "i8"))
+    if t.bits == 16 and not np.isfinite(data):
+        return f"0x{int(np.asarray(data).view(np.uint16)):04X}"
+    return float_text(float(data), 64 if t.bits == 16 else t.bits)

@@ -1,0 +1,98 @@
+"""Closed jaxpr -> text of one MLIR module with one public function."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .context import EmitContext
+from .registry import load_rules
+from .types import ElementType, element_type, memref_type
+from .values import ARGUMENT, EMPTY, SCALAR, Value
+
+__all__ = ["EmittedModule", "emit_module", "INLINE_CONSTANT_SIZE"]
+
+INLINE_CONSTANT_SIZE = 16  # constants of more elements become inputs
+
+
+@dataclass(frozen=True)
+class EmittedModule:
+    """The module's text and the order of the function's buffers.
+
+    The function takes one memref for each of `const_inputs` (positions in ``closed.consts``), then
+    one for each of the jaxpr's inputs, then one for each output.
+    """
+
+    text: str
+    name: str
+    const_inputs: tuple[int, ...]
+    in_types: tuple[tuple[tuple[int, ...], np.dtype], ...]  # constants included
+    out_types: tuple[tuple[tuple[int, ...], np.dtype], ...]
+
+
+def emit_module(closed: Any, *, name: str = "main", donated: Sequence[bool] = ()) -> EmittedModule:
+    """Emits a closed jaxpr as linalg on tensors.
+
+    `donated` says for each input whether the function may overwrite its buffer. Raises
+    NotImplementedError, naming the primitive and the user's line, for what cannot be compiled.
+    """
+    load_rules()
+    ctx = EmitContext()
+    jaxpr = closed.jaxpr
+    arguments: list[Value] = []
+    signature: list[str] = []
+    in_types: list[tuple[tuple[int, ...], np.dtype]] = []
+    const_inputs: list[int] = []
+
+    def argument(shape: tuple[int, ...], t: ElementType) -> Value:
+        text = f"%arg{len(in_types)}"
+        signature.append(f"{text}: {memref_type(shape, t.storage)}")
+        in_types.append((shape, t.dtype))
+        return Value(shape, t, EMPTY if 0 in shape else ARGUMENT, text)
+
+    for position, const in enumerate(closed.consts):
+        if np.size(const) <= INLINE_CONSTANT_SIZE:
+            arguments.append(ctx.constant(const))
+        else:
+            const_inputs.append(position)
+            arguments.append(argument(tuple(const.shape), element_type(const.dtype)))
+    flags = tuple(donated) or (False,) * len(jaxpr.invars)
+    for variable, donate in zip(jaxpr.invars, flags, strict=True):
+        value = argument(tuple(variable.aval.shape), element_type(variable.aval.dtype))
+        if donate and value.kind == ARGUMENT:
+            value.literal = "donated"
+        arguments.append(value)
+
+    results = ctx.run(jaxpr, arguments, top=True)
+    out_types = [(v.shape, v.type.dtype) for v in results]
+    for position, value in enumerate(results):
+        out = f"%out{position}"
+        type = memref_type(value.shape, value.type.storage)
+        signature.append(f"{out}: {type}")
+        if value.kind == EMPTY:
+            continue
+        if value.kind == SCALAR or value.scalar is not None:
+            stored = ctx.scalars().store(ctx.scalar(value), value.type)
+            ctx.raw(f"memref.store {stored}, {out}[] : {type}")
+        else:
+            tensor = ctx.tensor(value)
+            ctx.raw(
+                f"bufferization.materialize_in_destination {tensor} in restrict writable {out} "
+                f": ({value.tensor_type}, {type}) -> ()"
+            )
+    text = [f"{alias} = affine_map<{map}>" for map, alias in ctx.maps.items()]
+    for number, (file, line, column) in enumerate(ctx.locations):
+        quoted = file.replace("\\", "\\\\").replace('"', '\\"')
+        text.append(f'#loc{number} = loc("{quoted}":{line}:{column})')
+    for function, types in ctx.declared.items():
+        text.append(f"func.func private @{function}{types}")
+    text.append(f"func.func @{name}({', '.join(signature)}) {{")
+    text += ctx.entry
+    text += ctx.lines
+    text.append("return\n}\n")
+    return EmittedModule(
+        "\n".join(text), name, tuple(const_inputs), tuple(in_types), tuple(out_types)
+    )

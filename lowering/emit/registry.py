@@ -1,0 +1,71 @@
+"""Tables from primitive names to emission rules, filled by the modules of this package."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["emits", "elementwise", "EMITTERS", "ELEMENTWISE", "Rule", "load_rules"]
+
+EMITTERS: dict[str, Callable[..., Any]] = {}
+ELEMENTWISE: dict[str, Rule] = {}
+
+
+class Rule:
+    """How an elementwise primitive computes one element.
+
+    `by_kind` maps the kind of the operands (``f`` float, ``i`` signed, ``u`` unsigned, ``b`` bool,
+    ``c`` complex) to an MLIR op name or to a function ``(b, t, *operands, **params) -> SSA name``,
+    with `b` a ScalarBuilder and `t` the ElementType of the operands. Narrow floats are widened
+    before and the result is rounded after. A `raw` rule is one function
+    ``(b, in_types, out_type, operands, params)`` that sees register values as they are.
+    """
+
+    __slots__ = ("by_kind", "decide", "raw")
+
+    def __init__(self, by_kind=None, raw=None, decide=0):
+        self.by_kind = by_kind
+        self.raw = raw
+        self.decide = decide
+
+
+def emits(*names: str) -> Callable[[Callable], Callable]:
+    """Registers ``fn(ctx, eqn, *operands: Value) -> Value | sequence of Value`` for primitives."""
+
+    def register(fn: Callable) -> Callable:
+        for name in names:
+            _check_new(name)
+            EMITTERS[name] = fn
+        return fn
+
+    return register
+
+
+def elementwise(name: str, *, raw=None, **by_kind) -> None:
+    """Adds one row of the elementwise table. See `Rule`.
+
+    Keys of `by_kind` may name several kinds at once: ``elementwise("and", iub="arith.andi")``.
+    """
+    _check_new(name)
+    kinds = {kind: rule for kinds, rule in by_kind.items() for kind in kinds}
+    ELEMENTWISE[name] = Rule(kinds, raw)
+
+
+def _check_new(name: str) -> None:
+    if name in EMITTERS or name in ELEMENTWISE:
+        raise ValueError(f"primitive {name!r} already has an emission rule")
+
+
+_loaded = False
+
+
+def load_rules() -> None:
+    """Imports every module of this package once, so that all rules are registered."""
+    global _loaded
+    if not _loaded:
+        package = __name__.rpartition(".")[0]
+        for found in pkgutil.iter_modules(importlib.import_module(package).__path__):
+            importlib.import_module(f"{package}.{found.name}")
+        _loaded = True
