@@ -1,0 +1,57 @@
+//===- Bufferization.cpp - how lingon operations become memref operations -===//
+
+#include "LingonDialect.h"
+
+#include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
+#include "mlir/Dialect/Bufferization/IR/DstBufferizableOpInterfaceImpl.h"
+
+using namespace mlir;
+using namespace mlir::bufferization;
+
+namespace {
+
+struct KernelCallModel
+    : DstBufferizableOpInterfaceExternalModel<KernelCallModel,
+                                              lingon::KernelCallOp> {
+  bool bufferizesToMemoryRead(Operation *op, OpOperand &operand,
+                              const AnalysisState &) const {
+    auto call = cast<lingon::KernelCallOp>(op);
+    return call.isDpsInput(&operand) || call.getReadsOutputs();
+  }
+
+  LogicalResult bufferize(Operation *op, RewriterBase &rewriter,
+                          const BufferizationOptions &options,
+                          BufferizationState &state) const {
+    auto call = cast<lingon::KernelCallOp>(op);
+    if (!isa<TensorType>(call.getOutputs().front().getType()))
+      return success();
+    OpBuilder::InsertionGuard guard(rewriter);
+    rewriter.setInsertionPoint(op);
+    SmallVector<Value> inputs, outputs;
+    for (Value value : call.getInputs()) {
+      FailureOr<Value> buffer = getBuffer(rewriter, value, options, state);
+      if (failed(buffer))
+        return failure();
+      inputs.push_back(*buffer);
+    }
+    for (Value value : call.getOutputs()) {
+      FailureOr<Value> buffer = getBuffer(rewriter, value, options, state);
+      if (failed(buffer))
+        return failure();
+      outputs.push_back(*buffer);
+    }
+    auto created = lingon::KernelCallOp::create(
+        rewriter, op->getLoc(), TypeRange{}, call.getCalleeAttr(), inputs,
+        outputs, call.getConfigAttr(), call.getDtypesAttr(),
+        call.getReadsOutputsAttr());
+    created->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+    replaceOpWithBufferizedValues(rewriter, op, outputs);
+    return success();
+  }
+};
+
+} // namespace
+
+void lingon::attachBufferizationModels(MLIRContext &context) {
+  KernelCallOp::attachInterface<KernelCallModel>(context);
+}

@@ -1,0 +1,66 @@
+//===- Lingon.td - the lingon dialect --------------------------------------===//
+//
+// What the upstream dialects lack: calls of the runtime's library kernels.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINGON_TD
+#define LINGON_TD
+
+include "mlir/IR/OpBase.td"
+include "mlir/Interfaces/DestinationStyleOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Lingon_Dialect : Dialect {
+  let name = "lingon";
+  let summary = "Operations that the upstream dialects lack";
+  let cppNamespace = "::lingon";
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect"];
+}
+
+def Lingon_KernelCallOp
+    : Op<Lingon_Dialect, "kernel_call",
+         [AttrSizedOperandSegments, DestinationStyleOpInterface,
+          DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "call a library kernel of the runtime, destination-passing";
+  let description = [{
+    Calls the C function `lingon_kernel_<callee>`. `ins` are read, `outs` are
+    overwritten; their initial contents are read only where the unit attribute
+    `reads_outputs` is present. On tensors every `outs` operand is tied to one
+    result of its type; on memrefs there are no results.
+
+    `dtypes` holds one code of the runtime's dtype table per operand, inputs
+    then outputs: the stored element type alone does not tell a boolean or an
+    unsigned integer. `config` holds the kernel's static parameters.
+
+    ```mlir
+    %r = lingon.kernel_call "sort" ins(%x : tensor<8xf32>)
+           outs(%e : tensor<8xf32>)
+           {config = array<i64: 0>, dtypes = array<i32: 13, 13>} -> tensor<8xf32>
+    ```
+  }];
+
+  let arguments = (ins
+    StrAttr:$callee,
+    Variadic<AnyTypeOf<[AnyRankedTensor, AnyMemRef]>>:$inputs,
+    Variadic<AnyTypeOf<[AnyRankedTensor, AnyMemRef]>>:$outputs,
+    DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$config,
+    DenseI32ArrayAttr:$dtypes,
+    UnitAttr:$reads_outputs);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = [{
+    $callee (`ins` `(` $inputs^ `:` type($inputs) `)`)?
+    `outs` `(` $outputs `:` type($outputs) `)` attr-dict
+    (`->` type($results)^)?
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() {
+      return getOutputsMutable();
+    }
+    /// The C symbol that the op calls.
+    std::string getSymbol() { return ("lingon_kernel_" + getCallee()).str(); }
+  }];
+}
+
+#endif // LINGON_TD

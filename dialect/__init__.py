@@ -1,0 +1,133 @@
+"""The `lingon` MLIR dialect: loads the C++ library and registers it into contexts."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+__all__ = ["DialectLibraryError", "kernel_call", "library", "register", "set_math_library"]
+
+_CONTEXT_CAPSULE = b"mlir.ir.Context._CAPIPtr"
+
+
+class DialectLibraryError(ImportError):
+    """The C++ library of the dialect is missing or does not load."""
+
+
+def _library_path() -> Path:
+    suffix = ".dylib" if sys.platform == "darwin" else ".so"
+    return Path(__file__).resolve().parent / f"liblingon_dialect{suffix}"
+
+
+@functools.cache
+def library() -> ctypes.CDLL:
+    """The loaded C++ library.
+
+    Raises:
+        DialectLibraryError: it was not built, or one of the libraries it needs is missing.
+    """
+    import mlir.ir  # noqa: F401  (loads the MLIR libraries that ours links to)
+
+    path = _library_path()
+    if not path.exists():
+        raise DialectLibraryError(
+            f"the dialect library {path.name} is missing beside {Path(__file__).name}: install "
+            "lingon with `pip install .`, or build it in a source tree with tools/build_inplace"
+        )
+    try:
+        lib = ctypes.CDLL(str(path))
+    except OSError as error:
+        raise DialectLibraryError(
+            f"the dialect library {path.name} does not load: {error}. It must be built against the "
+            "installed xtc-mlir-python-bindings"
+        ) from error
+    lib.lingon_register.argtypes = [ctypes.c_void_p]
+    lib.lingon_register.restype = None
+    lib.lingon_set_math_library.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
+    lib.lingon_set_math_library.restype = None
+    return lib
+
+
+def register(context: Any) -> None:
+    """Loads the dialect into `context` (an `mlir.ir.Context`) and registers the C++ passes.
+
+    Raises:
+        DialectLibraryError: the C++ library is missing.
+        TypeError: `context` is not an `mlir.ir.Context`.
+    """
+    capsule = getattr(context, "_CAPIPtr", None)
+    if capsule is None:
+        raise TypeError(f"register expects an mlir.ir.Context, got {type(context).__name__}")
+    get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    get_pointer.restype = ctypes.c_void_p
+    get_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    library().lingon_register(get_pointer(capsule, _CONTEXT_CAPSULE))
+
+
+def set_math_library(text: str) -> None:
+    """Gives the pass `lingon-expand-math` the `func.func` definitions it takes functions from."""
+    data = text.encode()
+    library().lingon_set_math_library(data, len(data))
+
+
+def _array(element: str, values: Sequence[int]) -> str:
+    return (
+        f"array<{element}: {', '.join(str(int(v)) for v in values)}>"
+        if values
+        else (f"array<{element}>")
+    )
+
+
+def kernel_call(
+    callee: str,
+    inputs: Sequence[tuple[str, str]],
+    outputs: Sequence[tuple[str, str]],
+    *,
+    dtypes: Sequence[int],
+    config: Sequence[int] = (),
+    reads_outputs: bool = False,
+) -> str:
+    """The text of a `lingon.kernel_call` on tensors, without the `%result =` part.
+
+    Args:
+        callee: name of the kernel, without the prefix of its C symbol.
+        inputs: (SSA name, tensor type) of what is read.
+        outputs: (SSA name, tensor type) of the destinations; one result each.
+        dtypes: one code of the runtime's dtype table per operand, inputs then outputs.
+        config: static parameters of the kernel.
+        reads_outputs: the kernel reads the initial contents of its outputs.
+
+    Raises:
+        ValueError: the number of dtype codes is not the number of operands, or no output is given.
+    """
+    if not outputs:
+        raise ValueError(f"kernel {callee!r} needs at least one output")
+    if len(dtypes) != len(inputs) + len(outputs):
+        raise ValueError(
+            f"kernel {callee!r} has {len(inputs) + len(outputs)} operands, "
+            f"got {len(dtypes)} dtype codes"
+        )
+
+    def operands(word: str, pairs: Sequence[tuple[str, str]]) -> str:
+        names = ", ".join(name for name, _ in pairs)
+        types = ", ".join(type_ for _, type_ in pairs)
+        return f"{word}({names} : {types})"
+
+    attributes = [f"dtypes = {_array('i32', dtypes)}"]
+    if config:
+        attributes.insert(0, f"config = {_array('i64', config)}")
+    if reads_outputs:
+        attributes.append("reads_outputs")
+    parts = [f"lingon.kernel_call {json.dumps(callee)}"]
+    if inputs:
+        parts.append(operands("ins", inputs))
+    parts.append(operands("outs", outputs))
+    parts.append("{" + ", ".join(attributes) + "}")
+    result_types = ", ".join(type_ for _, type_ in outputs)
+    parts.append(f"-> {result_types}")
+    return " ".join(parts)
