@@ -1,0 +1,1 @@
+"""What a program means before it is compiled: avals, jaxprs, tracing, primitives."""

@@ -1,0 +1,133 @@
+"""Eager evaluation: a primitive on concrete arrays runs its NumPy reference, at once.
+
+lingon's dtype rules decide the result's dtype, never NumPy's promotion. A primitive without a
+reference is compiled as a program of one equation and kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ...runtime import ArrayImpl
+from . import config, dtypes, primitive
+from .avals import ShapedArray, aval_of_type, get_aval
+from .primitive import Absent, Primitive
+
+_aval_cache: dict[tuple, ShapedArray] = {}
+
+
+def array_aval(x: ArrayImpl) -> ShapedArray:
+    """The aval of a concrete array."""
+    key = (x.shape, x.dtype, x.weak_type)
+    aval = _aval_cache.get(key)
+    if aval is None:
+        if len(_aval_cache) > 65536:
+            _aval_cache.clear()
+        aval = _aval_cache[key] = ShapedArray(*key)
+    return aval
+
+
+aval_of_type[ArrayImpl] = array_aval
+
+
+def to_numpy(x: Any, aval: ShapedArray | None = None) -> np.ndarray:
+    """The value of a concrete argument as a NumPy array of its aval's dtype (no copy of arrays)."""
+    if type(x) is ArrayImpl:
+        return x._numpy()
+    base = getattr(x, "_base_array", None)
+    if base is not None:
+        return to_numpy(base)
+    if aval is None:
+        aval = get_aval(x)  # type: ignore[assignment]
+    return np.asarray(x, dtype=aval.dtype)  # type: ignore[union-attr]
+
+
+def from_numpy(x: Any, aval: ShapedArray) -> Any:
+    """A concrete array of the given aval that takes over a NumPy result."""
+    dt = aval.dtype
+    if isinstance(dt, dtypes.ExtendedDType):
+        base = ArrayImpl.from_numpy(np.ascontiguousarray(x, dtype=dt.physical_dtype), False)
+        return dt.wrap(base)  # type: ignore[attr-defined]
+    if dt == dtypes.float0:
+        return np.zeros(aval.shape, dtypes.float0)
+    if type(x) is not np.ndarray or x.dtype != dt:
+        x = np.asarray(x, dtype=dt)
+    if x.shape != aval.shape:
+        raise AssertionError(f"reference gave shape {x.shape} where {aval.shape} was promised")
+    return ArrayImpl.from_numpy(x, aval.weak_type)
+
+
+def as_array(x: Any) -> Any:
+    """A concrete array from a NumPy array, NumPy scalar or Python scalar; arrays as they are.
+
+    NumPy arrays are copied: they may change, arrays may not.
+    """
+    if type(x) is ArrayImpl or hasattr(x, "_base_array"):
+        return x
+    aval = get_aval(x)
+    if aval.dtype == dtypes.float0:  # type: ignore[attr-defined]
+        return x
+    a = np.asarray(x, dtype=aval.dtype)  # type: ignore[attr-defined]
+    return ArrayImpl.from_numpy(a, aval.weak_type, copy=a is x or a.base is not None)  # type: ignore[attr-defined]
+
+
+@lru_cache(maxsize=16384)
+def _abstract(prim: Primitive, avals: tuple, params: tuple, x64: bool) -> Any:
+    out = prim.abstract_eval(*avals, **dict(params))
+    return tuple(out) if prim.multiple_results else out
+
+
+def result_avals(prim: Primitive, avals: tuple, params: dict) -> Any:
+    """`abstract_eval`, remembered where the parameters are hashable."""
+    try:
+        return _abstract(prim, avals, tuple(params.items()), config.x64_enabled())
+    except TypeError as e:
+        if "unhashable" not in str(e):
+            raise
+    out = prim.abstract_eval(*avals, **params)
+    return tuple(out) if prim.multiple_results else out
+
+
+def evaluate(prim: Primitive, args: Sequence[Any], params: dict) -> Any:
+    """Run a primitive on concrete arguments through its reference, or compiled."""
+    avals = tuple([get_aval(a) for a in args])
+    out = result_avals(prim, avals, params)
+    if type(prim.reference) is Absent:
+        return run_compiled(prim, args, avals, out, params)
+    ins = [to_numpy(a, v) for a, v in zip(args, avals, strict=True)]  # type: ignore[arg-type]
+    with np.errstate(all="ignore"):
+        res = prim.reference(*ins, **params)
+    if prim.multiple_results:
+        results: Any = [from_numpy(r, a) for r, a in zip(res, out, strict=True)]
+    else:
+        results = from_numpy(res, out)
+    if config.debug_nans.value or config.debug_infs.value:
+        check_finite(prim.name, results if prim.multiple_results else [results])
+    return results
+
+
+def check_finite(where: str, results: Sequence[Any]) -> None:
+    """With debug_nans or debug_infs: raise FloatingPointError where a result is not finite."""
+    nans, infs = config.debug_nans.value, config.debug_infs.value
+    for r in results:
+        if type(r) is not ArrayImpl or not dtypes.is_inexact(r.dtype):
+            continue
+        x = r._numpy()
+        if nans and np.isnan(x).any():
+            raise FloatingPointError(f"invalid value (nan) encountered in {where}")
+        if infs and np.isinf(x).any():
+            raise FloatingPointError(f"invalid value (inf) encountered in {where}")
+
+
+def _no_compiler(*args: Any) -> Any:
+    raise RuntimeError("the compiler is not loaded")
+
+
+#: Runs (primitive, args, avals, out_avals, params) compiled; set by transforms/jit.py.
+run_compiled: Callable[..., Any] = _no_compiler
+
+primitive.default_evaluate = evaluate

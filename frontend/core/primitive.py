@@ -1,0 +1,148 @@
+"""Primitives: each is one object that holds all its rules, declared in one place.
+
+A rule is a function with the same signature for every primitive, so that transformations know no
+operation by name:
+
+* `abstract(*avals, **params)` -> aval, or a list of avals if `multiple_results`
+* `reference(*arrays, **params)` -> NumPy array, or a sequence of them; arguments are NumPy arrays
+  of the avals' dtypes; the result is cast to the dtype that `abstract` gave
+* `jvp(primitive, primals, tangents, params)` -> (out, tangent out); tangents may be `Zero`
+* `transpose(primitive, cts, args, params)` -> one cotangent (or None, or Zero) for each argument;
+  the linear arguments are `UndefinedPrimal`
+* `batch(primitive, axis, args, dims, params)` -> (out, dim out); dims are ints or None
+* optional, for primitives that carry functions: `evaluate`, `stage`, `partial_eval`
+
+`rules.py` has the common forms of them. A rule that cannot exist is declared with `absent(reason)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import trace as _trace
+
+registry: dict[str, Primitive] = {}
+
+
+class Absent:
+    """Declares that a primitive has no such rule, and why."""
+
+    def __init__(self, reason: str):
+        self.reason = reason
+
+    def __call__(self, primitive: Primitive, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(f"{primitive.name}: {self.reason}")
+
+    def __bool__(self) -> bool:
+        return False
+
+
+def absent(reason: str) -> Any:
+    """A rule that does not exist; using it raises NotImplementedError with the reason."""
+    return Absent(reason)
+
+
+class Sample:
+    """Sample inputs of a primitive for the generated tests.
+
+    `args` are NumPy arrays, Python scalars, or (shape, dtype) pairs made random by the test with
+    values from `low` to `high`; `params` are the primitive's parameters. `grad=False` excludes
+    the sample from gradient tests (kinks, integers), `tol` widens the numeric tolerance.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        low: float = -2.0,
+        high: float = 2.0,
+        grad: bool = True,
+        tol: float | None = None,
+        **params: Any,
+    ):
+        self.args, self.params = args, params
+        self.low, self.high, self.grad, self.tol = low, high, grad, tol
+
+
+class Primitive:
+    """An operation with all its rules. See the module's docstring for the rules' signatures."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        abstract: Callable[..., Any],
+        reference: Callable[..., Any] | Absent,
+        jvp: Callable[..., Any] | Absent,
+        transpose: Callable[..., Any] | Absent,
+        batch: Callable[..., Any] | Absent,
+        samples: Iterable[Sample] | Callable[[], Iterable[Sample]] = (),
+        multiple_results: bool = False,
+        effects: Callable[..., frozenset] | None = None,
+        evaluate: Callable[..., Any] | None = None,
+        stage: Callable[..., Any] | None = None,
+        partial_eval: Callable[..., Any] | None = None,
+        axis_names: Callable[[dict], tuple] | None = None,
+        dce: Callable[..., Any] | None = None,
+        params_text: Callable[[Any], dict | None] | None = None,
+    ):
+        if name in registry:
+            raise ValueError(f"primitive {name!r} is declared twice")
+        self.name = name
+        self.abstract_eval = abstract
+        self.reference = reference
+        self.jvp, self.transpose, self.batch = jvp, transpose, batch
+        self._samples = samples
+        self.multiple_results = multiple_results
+        self.effects = effects
+        self.stage = stage
+        self.partial_eval = partial_eval
+        self.axis_names = axis_names
+        self.dce = dce
+        self.params_text = params_text
+        self._evaluate = evaluate
+        registry[name] = self
+
+    def bind(self, *args: Any, **params: Any) -> Any:
+        """Apply the primitive under the current trace."""
+        return _trace.state.trace.process_primitive(self, args, params)
+
+    def evaluate(self, args: Sequence[Any], params: dict) -> Any:
+        """Run on concrete values."""
+        if self._evaluate is not None:
+            return self._evaluate(self, args, params)
+        return default_evaluate(self, args, params)
+
+    @property
+    def samples(self) -> list[Sample]:
+        s = self._samples
+        return list(s() if callable(s) else s)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def _unset(primitive: Primitive, args: Sequence[Any], params: dict) -> Any:
+    raise RuntimeError("lingon.frontend.core.eager is not loaded")
+
+
+#: How primitives without an `evaluate` of their own run eagerly; set by core/eager.py.
+default_evaluate: Callable[..., Any] = _unset
+
+
+def sample_array(rng: np.random.Generator, spec: Any, low: float, high: float) -> Any:
+    """Make a sample argument: a (shape, dtype) pair becomes a random array, others stay."""
+    if not (isinstance(spec, tuple) and len(spec) == 2 and isinstance(spec[0], tuple)):
+        return spec
+    shape, dtype = spec
+    dt = np.dtype(dtype)
+    if dt == np.bool_:
+        return rng.integers(0, 2, shape).astype(bool)
+    if dt.kind == "c":
+        return (rng.uniform(low, high, shape) + 1j * rng.uniform(low, high, shape)).astype(dt)
+    if dt.kind in "iu":
+        lo = max(int(low), 0) if dt.kind == "u" else int(low)
+        return rng.integers(lo, max(int(high), lo + 1) + 1, shape).astype(dt)
+    return rng.uniform(low, high, shape).astype(dt)

@@ -1,0 +1,236 @@
+"""Traces and tracers: what `Primitive.bind` does at this moment, in this thread.
+
+Exactly one trace is current in each thread. The evaluation trace runs primitives on arrays; each
+transformation makes a trace of its own whose parent is the trace that was current before, and a
+rule of the transformation runs with the parent current. Values that belong to another trace are
+constants to a trace.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...runtime import set_tracing
+from . import errors
+from .avals import AbstractValue, aval_of_type, get_aval
+
+if TYPE_CHECKING:
+    from .primitive import Primitive
+
+
+class Trace:
+    """Base of all traces."""
+
+    alive = True
+
+    def process_primitive(self, primitive: Primitive, args: Sequence[Any], params: dict) -> Any:
+        """Apply the primitive to arguments of which some may be tracers of this trace."""
+        raise NotImplementedError
+
+
+class Tracer:
+    """A value while a function is transformed. Array operators and methods are attached to it."""
+
+    __slots__ = ("__weakref__", "_trace")
+    __array_priority__ = 1000
+    _trace: Trace
+
+    @property
+    def aval(self) -> Any:
+        raise NotImplementedError
+
+    @property
+    def dtype(self) -> Any:
+        return self.aval.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape
+
+    @property
+    def ndim(self) -> int:
+        return len(self.aval.shape)
+
+    @property
+    def size(self) -> int:
+        return self.aval.size
+
+    @property
+    def weak_type(self) -> bool:
+        return self.aval.weak_type
+
+    def _concrete(self) -> Any:
+        """The concrete value under the tracer if it is known, else None."""
+        return None
+
+    def _origin_message(self) -> str:
+        return ""
+
+    def _made_at(self) -> str:
+        return ""
+
+    def _if_concrete(self, error: Any) -> Any:
+        value = self._concrete()
+        if value is None:
+            raise error
+        return value
+
+    def __bool__(self) -> bool:
+        value = self._concrete()
+        if value is None:
+            raise errors.TracerBoolConversionError(self)
+        return bool(value)
+
+    def _as_python(self, kind: type) -> Any:
+        value = self._concrete()
+        if value is None:
+            raise errors.ConcretizationTypeError(
+                self,
+                f"The problem arose with the `{kind.__name__}` function. If trying to convert the "
+                f"data type of a value, try using `x.astype({kind.__name__})` or `jnp.array(x, "
+                f"{kind.__name__})` instead.",
+            )
+        return kind(value)
+
+    def __int__(self) -> int:
+        return self._as_python(int)
+
+    def __float__(self) -> float:
+        return self._as_python(float)
+
+    def __complex__(self) -> complex:
+        return self._as_python(complex)
+
+    def __index__(self) -> int:
+        value = self._concrete()
+        if value is None:
+            raise errors.TracerIntegerConversionError(self)
+        return value.__index__()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        value = self._concrete()
+        if value is None:
+            raise errors.TracerArrayConversionError(self)
+        return value.__array__(dtype, copy=copy)
+
+    def __hash__(self) -> int:
+        raise TypeError(f"unhashable type: {type(self)}")
+
+    def tolist(self) -> Any:
+        value = self._concrete()
+        if value is None:
+            raise errors.ConcretizationTypeError(
+                self, "The tolist() method was called on a traced array."
+            )
+        return value.tolist()
+
+    def item(self, *args: Any) -> Any:
+        value = self._concrete()
+        if value is None:
+            raise errors.ConcretizationTypeError(
+                self, "The item() method was called on a traced array."
+            )
+        return value.item(*args)
+
+    def __repr__(self) -> str:
+        aval = self.aval
+        text = aval.str_short() if isinstance(aval, AbstractValue) else str(aval)
+        return f"{type(self).__name__}<{text}>"
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
+
+
+def _tracer_aval(x: Tracer) -> AbstractValue:
+    return x.aval
+
+
+aval_of_type[Tracer] = _tracer_aval
+
+
+class EvalTrace(Trace):
+    """Runs primitives at once."""
+
+    def process_primitive(self, primitive: Primitive, args: Sequence[Any], params: dict) -> Any:
+        for a in args:
+            if isinstance(a, Tracer):
+                value = a._concrete()
+                if value is None:
+                    raise errors.leaked(a)
+                args = [x._concrete() if isinstance(x, Tracer) else x for x in args]
+        return primitive.evaluate(args, params)
+
+
+eval_trace = EvalTrace()
+
+
+class AxisEnv(dict):
+    """Named axes in scope: name -> size."""
+
+
+class _State(threading.local):
+    def __init__(self) -> None:
+        self.trace: Trace = eval_trace
+        self.axis_env: tuple[tuple[Any, int], ...] = ()
+
+
+state = _State()
+
+
+def current_trace() -> Trace:
+    """The trace that is current in this thread."""
+    return state.trace
+
+
+class set_trace:
+    """Context manager that makes a trace current."""
+
+    __slots__ = ("saved", "trace")
+
+    def __init__(self, trace: Trace):
+        self.trace = trace
+
+    def __enter__(self) -> Trace:
+        self.saved = state.trace
+        state.trace = self.trace
+        set_tracing(self.trace is not eval_trace)
+        return self.trace
+
+    def __exit__(self, *exc: Any) -> None:
+        state.trace = self.saved
+        set_tracing(self.saved is not eval_trace)
+
+
+class extend_axis_env:
+    """Context manager that brings named axes into scope."""
+
+    __slots__ = ("axes", "saved")
+
+    def __init__(self, axes: Sequence[tuple[Any, int]]):
+        self.axes = tuple(axes)
+
+    def __enter__(self) -> None:
+        self.saved = state.axis_env
+        state.axis_env = self.saved + self.axes
+
+    def __exit__(self, *exc: Any) -> None:
+        state.axis_env = self.saved
+
+
+def axis_size(name: Any) -> int:
+    """Size of a named axis in scope. Raises NameError for an unbound name."""
+    for n, size in reversed(state.axis_env):
+        if n == name:
+            return size
+    bound = ", ".join(repr(n) for n, _ in state.axis_env) or "none"
+    raise NameError(f"unbound axis name: {name}. The axis names in scope here: {bound}.")
+
+
+def aval_of(x: Any) -> Any:
+    """Alias of `get_aval`."""
+    return get_aval(x)

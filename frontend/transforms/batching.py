@@ -1,0 +1,173 @@
+"""Vectorization: a trace whose values have one more axis, somewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..core.avals import ShapedArray, get_aval
+from ..core.interpreter import eval_jaxpr
+from ..core.jaxpr import ClosedJaxpr
+from ..core.primitive import Primitive
+from ..core.staging import trace_to_closed
+from ..core.trace import Trace, Tracer, current_trace, extend_axis_env, set_trace
+
+
+class Axis:
+    """The axis that is being vectorized over: its size and its name (None: anonymous)."""
+
+    __slots__ = ("name", "size", "spmd")
+
+    def __init__(self, size: int, name: Any = None):
+        self.size, self.name = size, name
+
+    def __eq__(self, other: Any) -> bool:
+        return type(other) is Axis and (self.size, self.name) == (other.size, other.name)
+
+    def __hash__(self) -> int:
+        return hash((self.size, self.name))
+
+    def scope(self) -> extend_axis_env:
+        """Bring the axis' name into scope."""
+        return extend_axis_env([] if self.name is None else [(self.name, self.size)])
+
+
+def unbatched(aval: ShapedArray, dim: int) -> ShapedArray:
+    """The aval of one element along `dim`."""
+    return ShapedArray((*aval.shape[:dim], *aval.shape[dim + 1 :]), aval.dtype, aval.weak_type)
+
+
+def batched(aval: ShapedArray, dim: int, size: int) -> ShapedArray:
+    """The aval with an axis of `size` inserted at `dim`."""
+    return ShapedArray((*aval.shape[:dim], size, *aval.shape[dim:]), aval.dtype, aval.weak_type)
+
+
+class BatchTracer(Tracer):
+    """A value with a batch axis at position `dim`."""
+
+    __slots__ = ("_aval", "dim", "value")
+
+    def __init__(self, trace: BatchTrace, value: Any, dim: int):
+        self._trace, self.value, self.dim = trace, value, dim
+        self._aval: Any = None
+
+    @property
+    def aval(self) -> Any:
+        if self._aval is None:
+            self._aval = unbatched(get_aval(self.value), self.dim)  # type: ignore[arg-type]
+        return self._aval
+
+    def _origin_message(self) -> str:
+        text = self.value._origin_message() if isinstance(self.value, Tracer) else ""
+        return text or "that is being vectorized by vmap."
+
+
+class BatchTrace(Trace):
+    """Applies batching rules; unbatched values and the rules' work go to the parent trace."""
+
+    def __init__(self, parent: Trace, axis: Axis):
+        self.parent, self.axis = parent, axis
+        self.alive = True
+
+    def split(self, x: Any) -> tuple[Any, int | None]:
+        if type(x) is BatchTracer and x._trace is self:
+            return x.value, x.dim
+        return x, None
+
+    def process_primitive(self, primitive: Primitive, args: Sequence[Any], params: dict) -> Any:
+        values, dims = [], []
+        mapped = False
+        for x in args:
+            if type(x) is BatchTracer and x._trace is self:
+                values.append(x.value)
+                dims.append(x.dim)
+                mapped = True
+            else:
+                values.append(x)
+                dims.append(None)
+        with set_trace(self.parent):
+            if not mapped and not self._names_axis(primitive, params):
+                return primitive.bind(*values, **params)
+            out, dim = primitive.batch(primitive, self.axis, values, dims, params)
+        if primitive.multiple_results:
+            return [self.wrap(o, d) for o, d in zip(out, dim, strict=True)]
+        return self.wrap(out, dim)
+
+    def _names_axis(self, primitive: Primitive, params: dict) -> bool:
+        return (
+            primitive.axis_names is not None
+            and self.axis.name is not None
+            and self.axis.name in primitive.axis_names(params)
+        )
+
+    def wrap(self, x: Any, dim: int | None) -> Any:
+        return x if dim is None else BatchTracer(self, x, dim)
+
+
+def batch_flat(
+    f: Callable[..., Sequence[Any]], axis: Axis, args: Sequence[Any], dims: Sequence[int | None]
+) -> tuple[list[Any], list[int | None]]:
+    """Run a flat function over a batch axis: its results and where their batch axes are."""
+    parent = current_trace()
+    trace = BatchTrace(parent, axis)
+    ins = [trace.wrap(x, d) for x, d in zip(args, dims, strict=True)]
+    try:
+        with axis.scope(), set_trace(trace):
+            outs = f(*ins)
+        pairs = [trace.split(o) for o in outs]
+    finally:
+        trace.alive = False
+    return [x for x, _ in pairs], [d for _, d in pairs]
+
+
+def batch_jaxpr(
+    closed: ClosedJaxpr,
+    axis: Axis,
+    dims: tuple[int | None, ...],
+    out_batched: tuple[bool, ...] | bool = False,
+) -> tuple[ClosedJaxpr, list[int | None]]:
+    """The jaxpr over batched inputs, and the positions of its outputs' batch axes.
+
+    Outputs for which `out_batched` holds are made batched, at position 0, if they are not.
+    Remembered with `closed`.
+    """
+
+    def make() -> tuple[ClosedJaxpr, list[int | None]]:
+        out_dims: list[int | None] = []
+
+        def f(*args: Any) -> list[Any]:
+            outs, ds = batch_flat(
+                lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), axis, args, dims
+            )
+            want = out_batched if isinstance(out_batched, tuple) else (out_batched,) * len(outs)
+            for i, w in enumerate(want):
+                if w:
+                    outs[i] = move_batch_axis(axis.size, ds[i], 0, outs[i])
+                    ds[i] = 0
+            out_dims[:] = ds
+            return outs
+
+        avals = [
+            a if d is None else batched(a, d, axis.size)  # type: ignore[arg-type]
+            for a, d in zip(closed.in_avals, dims, strict=True)
+        ]
+        return trace_to_closed(f, avals, closed.jaxpr.debug_info), out_dims
+
+    return closed.derived(("batch", axis, dims, out_batched), make)
+
+
+class AxisMoves:
+    """The two array operations that batching itself needs; set by the structural primitives."""
+
+    moveaxis: Callable[[Any, int, int], Any]
+    broadcast: Callable[[Any, int, int], Any]
+
+
+moves = AxisMoves()
+
+
+def move_batch_axis(size: int, src: int | None, dst: int, x: Any) -> Any:
+    """Put the batch axis of `x` at `dst`, adding it by broadcasting where there is none."""
+    if src is None:
+        return moves.broadcast(x, size, dst)
+    return x if src == dst else moves.moveaxis(x, src, dst)

@@ -1,0 +1,82 @@
+"""Linearization: values now, and the tangent map as a linear jaxpr; reverse mode from both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..core.avals import get_aval
+from ..core.interpreter import eval_jaxpr
+from ..core.jaxpr import Jaxpr
+from ..core.rules import Zero
+from ..core.staging import JaxprTracer
+from ..core.trace import set_trace
+from .jvp import JVPTrace
+from .partial_eval import start_partial
+from .transpose import backward_pass
+
+
+class Linearized:
+    """The linear map of tangents at a point.
+
+    `jaxpr` maps the tangents of the inputs (float0 inputs left out) to those tangents of outputs
+    that are not identically zero; `residuals` are the values of its constvars.
+    """
+
+    def __init__(
+        self,
+        jaxpr: Jaxpr,
+        residuals: list[Any],
+        in_avals: list[Any],
+        out_avals: list[Any],
+        nonzero_out: list[bool],
+        known_out: list[Any],
+    ):
+        self.jaxpr, self.residuals = jaxpr, residuals
+        self.in_avals, self.out_avals = in_avals, out_avals
+        self.nonzero_out, self.known_out = nonzero_out, known_out
+
+    def apply(self, tangents: Sequence[Any]) -> list[Any]:
+        """Tangents of the outputs (symbolic zeros possible)."""
+        outs = iter(eval_jaxpr(self.jaxpr, self.residuals, *tangents))
+        return [
+            next(outs) if nz else Zero(a)
+            for a, nz in zip(self.out_avals, self.nonzero_out, strict=True)
+        ]
+
+    def transpose(self, cotangents: Sequence[Any]) -> list[Any]:
+        """Cotangents of the inputs (symbolic zeros possible)."""
+        cts = [c for c, nz in zip(cotangents, self.nonzero_out, strict=True) if nz]
+        return backward_pass(self.jaxpr, self.residuals, [True] * len(self.jaxpr.invars), None, cts)
+
+
+def linearize_flat(
+    f: Callable[..., Sequence[Any]],
+    primals: Sequence[Any],
+    active: Sequence[bool] | None = None,
+    debug: Any = None,
+) -> tuple[list[Any], Linearized]:
+    """Values of a flat function and its linear map with respect to the `active` inputs."""
+    partial, staging = start_partial(debug)
+    trace = JVPTrace(partial)
+    ins, in_avals = [], []
+    for i, p in enumerate(primals):
+        if active is not None and not active[i]:
+            ins.append(p)
+            continue
+        aval = get_aval(p).at_least_vspace()
+        in_avals.append(aval)
+        ins.append(trace.wrap(p, staging.new_arg(aval)))
+    try:
+        with set_trace(trace):
+            outs = f(*ins)
+        pairs = [trace.pair(o) for o in outs]
+        nonzero = [type(t) is not Zero for _, t in pairs]
+        jaxpr, residuals = staging.finish([t for _, t in pairs if type(t) is not Zero])
+    finally:
+        trace.alive = partial.alive = staging.alive = False
+    out_avals = [get_aval(p).at_least_vspace() for p, _ in pairs]
+    return [p for p, _ in pairs], Linearized(jaxpr, residuals, in_avals, out_avals, nonzero, [])
+
+
+__all__ = ["JaxprTracer", "Linearized", "linearize_flat"]

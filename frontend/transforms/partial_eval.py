@@ -1,0 +1,127 @@
+"""Partial evaluation: run what is known now, stage what depends on unknown inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..core.avals import ShapedArray
+from ..core.interpreter import eval_jaxpr
+from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var
+from ..core.primitive import Primitive
+from ..core.staging import JaxprTrace, JaxprTracer
+from ..core.trace import Trace, current_trace, set_trace
+
+
+class PartialTrace(Trace):
+    """Known arguments go to the parent trace; an equation with an unknown one is staged."""
+
+    def __init__(self, parent: Trace, staging: JaxprTrace):
+        self.parent, self.staging = parent, staging
+        self.alive = True
+
+    def is_unknown(self, x: Any) -> bool:
+        return type(x) is JaxprTracer and x._trace is self.staging
+
+    def process_primitive(self, primitive: Primitive, args: Sequence[Any], params: dict) -> Any:
+        staging = self.staging
+        for x in args:
+            if type(x) is JaxprTracer and x._trace is staging:
+                break
+        else:
+            with set_trace(self.parent):
+                return primitive.bind(*args, **params)
+        if primitive.partial_eval is not None:
+            return primitive.partial_eval(primitive, self, args, params)
+        with set_trace(staging):
+            return staging.process_primitive(primitive, args, params)
+
+
+def partial_eval_jaxpr(
+    closed: ClosedJaxpr, unknown: tuple[bool, ...]
+) -> tuple[ClosedJaxpr, ClosedJaxpr, list[bool], list[ShapedArray]]:
+    """Split a jaxpr by which inputs are unknown.
+
+    Returns (known jaxpr: known inputs -> known outputs + residuals, staged jaxpr: residuals +
+    unknown inputs -> unknown outputs, which outputs are unknown, avals of the residuals).
+    Remembered with `closed`.
+    """
+
+    def make() -> Any:
+        known_trace = JaxprTrace(closed.jaxpr.debug_info)
+        staging = JaxprTrace(closed.jaxpr.debug_info)
+        partial = PartialTrace(known_trace, staging)
+        ins = [
+            staging.new_arg(a) if u else known_trace.new_arg(a)
+            for a, u in zip(closed.in_avals, unknown, strict=True)
+        ]
+        with set_trace(partial):
+            outs = eval_jaxpr(closed.jaxpr, closed.consts, *ins)
+        unknown_out = [partial.is_unknown(o) for o in outs]
+        staged, residuals = staging.finish([o for o in outs if partial.is_unknown(o)])
+        known, consts = known_trace.finish(
+            [*[o for o in outs if not partial.is_unknown(o)], *residuals]
+        )
+        # residuals become leading inputs of the staged jaxpr
+        staged_closed = ClosedJaxpr(
+            staged.replace(constvars=[], invars=[*staged.constvars, *staged.invars]), ()
+        )
+        avals = [v.aval for v in staged.constvars]
+        return ClosedJaxpr(known, consts), staged_closed, unknown_out, avals
+
+    return closed.derived(("partial_eval", unknown), make)
+
+
+def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool], keep_inputs: bool = False) -> tuple[Jaxpr, list[bool]]:
+    """Remove equations whose results are not used and that have no effects.
+
+    Returns the jaxpr restricted to the used outputs (and to the inputs it still reads, unless
+    `keep_inputs`), and which inputs it reads.
+    """
+    live: set[Var] = {
+        a for a, u in zip(jaxpr.outvars, used_outputs, strict=True) if u and isinstance(a, Var)
+    }
+    eqns: list[JaxprEqn] = []
+    for eqn in reversed(jaxpr.eqns):
+        used = [v in live for v in eqn.outvars]
+        if not any(used) and not eqn.effects:
+            continue
+        new = eqn
+        if eqn.primitive.dce is not None and not all(used):
+            new = eqn.primitive.dce(eqn, used)
+            if new is None:
+                continue
+        elif not all(used):
+            new = eqn.replace(
+                outvars=[v if u else DropVar(v.aval) for v, u in zip(eqn.outvars, used, strict=True)]
+            )
+        live.update(a for a in new.invars if isinstance(a, Var))
+        eqns.append(new)
+    eqns.reverse()
+    used_inputs = [v in live for v in jaxpr.invars]
+    invars = jaxpr.invars if keep_inputs else [v for v, u in zip(jaxpr.invars, used_inputs, strict=True) if u]
+    outvars = [a for a, u in zip(jaxpr.outvars, used_outputs, strict=True) if u]
+    constvars = jaxpr.constvars
+    return Jaxpr(constvars, invars, outvars, eqns, debug_info=jaxpr.debug_info), used_inputs
+
+
+def dce_closed(closed: ClosedJaxpr, used_outputs: tuple[bool, ...]) -> tuple[ClosedJaxpr, list[bool]]:
+    """`dce_jaxpr` of a closed jaxpr, dropping constants that are no longer read."""
+
+    def make() -> tuple[ClosedJaxpr, list[bool]]:
+        jaxpr, used = dce_jaxpr(closed.jaxpr, used_outputs)
+        live: set[Any] = {a for e in jaxpr.eqns for a in e.invars if not isinstance(a, Literal)}
+        live |= {a for a in jaxpr.outvars if not isinstance(a, Literal)}
+        kept = [(v, c) for v, c in zip(jaxpr.constvars, closed.consts, strict=True) if v in live]
+        return (
+            ClosedJaxpr(jaxpr.replace(constvars=[v for v, _ in kept]), [c for _, c in kept]),
+            used,
+        )
+
+    return closed.derived(("dce", used_outputs), make)
+
+
+def start_partial(debug: Any = None) -> tuple[PartialTrace, JaxprTrace]:
+    """A partial-evaluation trace over the current trace, with its staging trace."""
+    staging = JaxprTrace(debug)
+    return PartialTrace(current_trace(), staging), staging
