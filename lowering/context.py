@@ -24,12 +24,14 @@ class MlirContext:
     def __init__(self) -> None:
         from mlir import ir
 
+        from .. import dialect
+
         self.ir = ir
         self.context = ir.Context()
         self.context.enable_multithreading(False)
         # Diagnostics travel in the exceptions instead of being printed.
         self.context.emit_error_diagnostics = False
-        _register_dialect(self.context)
+        dialect.register(self.context)
         self.uses = 0
         self._managers: dict[str, Any] = {}
 
@@ -42,16 +44,6 @@ class MlirContext:
             manager = PassManager.parse(f"builtin.module({passes})", self.context)
             self._managers[passes] = manager
         return manager
-
-
-def _register_dialect(context: Any) -> None:
-    try:
-        from lingon import dialect
-    except ImportError:
-        return
-
-    if hasattr(dialect, "register"):
-        dialect.register(context)
 
 
 @contextlib.contextmanager
@@ -68,6 +60,7 @@ def mlir_context() -> Iterator[MlirContext]:
             yield held
         clean = True
     finally:
+        # After an error the context is dropped: its exceptions may still point into it.
         with _lock:
             if clean and held.uses < RECYCLE_AFTER and len(_idle) < _MAX_IDLE:
                 _idle.append(held)

@@ -18,12 +18,8 @@ RUNTIME_NAMES = {
     "malloc": "lingon_rt_alloc",
     "free": "lingon_rt_free",
 }
-LIBRARY_PREFIX = "lingon_math_"
-
-_FLOAT_OPCODES = frozenset((66, 9, 11, 13, 16))  # fneg, fadd, fsub, fmul, fdiv
-_CONTRACT = 1 << 5
-_PRIVATE_LINKAGE = 9
 _INTERNAL_LINKAGE = 8
+_RETURN_STATUS = 2
 _FUNCTION_INDEX = 0xFFFFFFFF
 
 
@@ -53,7 +49,7 @@ class LlvmModule:
 
     @classmethod
     def from_mlir(cls, operation: object) -> LlvmModule:
-        """Translate a module of the llvm dialect (an `mlir.ir.Operation`), without going through text."""
+        """Translate a module of the llvm dialect (an mlir.ir.Operation) directly."""
         lib = llvm()
         context = lib.LLVMContextCreate()
         module = _mlir_translate(operation, context)
@@ -80,8 +76,7 @@ class LlvmModule:
     def verify(self, step: str) -> None:
         """Raise CompilationError if the module is not well-formed."""
         message = ctypes.c_void_p()
-        return_status = 2
-        failed = llvm().LLVMVerifyModule(self.module, return_status, ctypes.byref(message))
+        failed = llvm().LLVMVerifyModule(self.module, _RETURN_STATUS, ctypes.byref(message))
         reason = take_message(message.value)
         if failed:
             raise CompilationError(reason, stage="llvm", step=step, ir=self.text())
@@ -106,7 +101,7 @@ class LlvmModule:
         )
 
     def prepare(self, target: Target) -> None:
-        """Give a freshly translated module its target, runtime names, linkage and float flags."""
+        """Give a freshly translated module its target, runtime names and linkage."""
         lib = llvm()
         lib.LLVMSetTarget(self.module, target.triple.encode())
         with target_machine(target, 2) as machine:
@@ -124,8 +119,6 @@ class LlvmModule:
             lib.LLVMAddAttributeAtIndex(function, _FUNCTION_INDEX, nounwind)
             if name != ENTRY_SYMBOL:
                 lib.LLVMSetLinkage(function, _INTERNAL_LINKAGE)
-            if not name.startswith(LIBRARY_PREFIX):
-                _allow_contraction(function)
 
     def _rename(self, function: int, name: str) -> None:
         lib = llvm()
@@ -185,20 +178,6 @@ def _enum_attribute(context: int | None, name: bytes, value: int = 0) -> int:
     lib = llvm()
     kind = lib.LLVMGetEnumAttributeKindForName(name, len(name))
     return lib.LLVMCreateEnumAttribute(context, kind, value)
-
-
-def _allow_contraction(function: int) -> None:
-    # Lets a*b+c become a fused multiply-add; every other float rule stays IEEE.
-    lib = llvm()
-    block = lib.LLVMGetFirstBasicBlock(function)
-    while block:
-        instruction = lib.LLVMGetFirstInstruction(block)
-        while instruction:
-            if lib.LLVMGetInstructionOpcode(instruction) in _FLOAT_OPCODES:
-                flags = lib.LLVMGetFastMathFlags(instruction)
-                lib.LLVMSetFastMathFlags(instruction, flags | _CONTRACT)
-            instruction = lib.LLVMGetNextInstruction(instruction)
-        block = lib.LLVMGetNextBasicBlock(block)
 
 
 class _MlirOperation(ctypes.Structure):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from . import math_library
 from .context import MlirContext, mlir_context
 from .errors import CompilationError, UsageError
 from .passes import PYTHON_PASSES
@@ -91,6 +91,7 @@ class Lowering:
     def __enter__(self) -> Lowering:
         started = time.perf_counter()
         if self.at.form == "mlir":
+            math_library.provide(self.source)
             self._lender = mlir_context()
             self._held = self._lender.__enter__()
             try:
@@ -219,8 +220,17 @@ class Lowering:
         from .cpu import LlvmModule
 
         started = time.perf_counter()
-        check_translatable(self._module.operation)
-        self._llvm = LlvmModule.from_mlir(self._module.operation)
+        operation = self._module.operation
+        try:
+            operation.verify()
+            self._llvm = LlvmModule.from_mlir(operation)
+        except (CompilationError, self._held.ir.MLIRError) as error:
+            raise CompilationError(
+                f"{error}{_left_over(operation)}",
+                stage="llvm",
+                step="translate",
+                ir=str(operation),
+            ) from error
         self._llvm.prepare(self.target)
         self._llvm.verify("translate")
         self._after("llvm", "translate", started)
@@ -252,35 +262,22 @@ def parse_mlir(text: str, held: MlirContext, stage_name: str) -> Any:
         raise CompilationError(str(error), stage=stage_name, step="parse", ir=text) from error
 
 
-def check_translatable(operation: Any) -> None:
-    """Raise CompilationError unless every op is one that translation to LLVM IR accepts.
+def _left_over(operation: Any) -> str:
+    """Names the operations that have no LLVM form, to explain why translation failed."""
+    from mlir.ir import WalkResult
 
-    Translation aborts the process on some of what it does not know, so this comes first.
-    """
     foreign: list[str] = []
 
     def visit(op: Any) -> Any:
-        name = op.name
-        if not name.startswith("llvm.") and name != "builtin.module":
-            foreign.append(f"{name} at {op.location}")
-        return _advance_walk()
+        if not op.name.startswith("llvm.") and op.name != "builtin.module":
+            foreign.append(f"{op.name} at {op.location}")
+        return WalkResult.ADVANCE
 
     operation.walk(visit)
-    if foreign:
-        listing = "\n  ".join(foreign[:10])
-        raise CompilationError(
-            f"{len(foreign)} operations are left that have no LLVM form:\n  {listing}",
-            stage="llvm",
-            step="translate",
-            ir=str(operation),
-        )
-
-
-@functools.cache
-def _advance_walk() -> Any:
-    from mlir.ir import WalkResult
-
-    return WalkResult.ADVANCE
+    if not foreign:
+        return ""
+    listing = "\n  ".join(foreign[:10])
+    return f"; {len(foreign)} operations are left that have no LLVM form:\n  {listing}"
 
 
 def _groups(passes: Sequence[str], one_by_one: bool) -> list[tuple[str, ...]]:
