@@ -1,0 +1,283 @@
+"""Compute the polynomial coefficients of lowering/elementary and write them to its coefficients.py.
+
+    python tools/minimax.py [NAME ...]     recompute the named polynomials (default: all)
+    python tools/minimax.py --list         print the errors of the stored ones
+
+Each polynomial is the weighted minimax approximation sum c_i v(x)^i of g(x) on an interval, found by
+the Remez exchange on a fine Chebyshev grid at 60 digits. Coefficients are rounded one after the other,
+leading one first, and the rest is fitted again each time, so the rounding costs little accuracy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import pathlib
+import struct
+import sys
+from dataclasses import dataclass
+from typing import Callable
+
+from mpmath import mp, mpf
+
+mp.dps = 60
+OUTPUT = (
+    pathlib.Path(__file__).resolve().parent.parent / "lowering" / "elementary" / "coefficients.py"
+)
+Real = Callable[[mpf], mpf]
+
+
+@dataclass
+class Polynomial:
+    g: Real
+    interval: tuple[object, object]
+    terms: int
+    type: str = "f64"
+    weight: Real = lambda x: mpf(1)
+    variable: Real = lambda x: x
+    rounded: int = 6  # how many leading coefficients are rounded before the rest is fitted
+
+
+def round_to(value: mpf, type_: str) -> float:
+    """`value` rounded to the nearest f32 or f64."""
+    bits = 24 if type_ == "f32" else 53
+    with mp.workprec(bits):
+        rounded = +value
+    result = float(rounded)
+    if type_ == "f32" and struct.unpack("f", struct.pack("f", result))[0] != result:
+        raise ValueError(f"{value} is not a normal f32")
+    return result
+
+
+def exchange(target: list, basis: list[list], weights: list) -> list:
+    """Coefficients that minimise max |w (target - sum c_i basis_i)| over the points (Remez)."""
+    n, count = len(basis), len(target)
+    scaled = [[w * value for w, value in zip(weights, row)] for row in basis]
+    wanted = [w * t for w, t in zip(weights, target)]
+    chosen = [round((count - 1) * (1 - mp.cos(mp.pi * k / n)) / 2) for k in range(n + 1)]
+    for k in range(1, n + 1):
+        chosen[k] = max(int(chosen[k]), int(chosen[k - 1]) + 1)
+    for k in range(n, -1, -1):
+        chosen[k] = min(int(chosen[k]), count - 1 - (n - k))
+    best = None
+    for _ in range(40):
+        matrix = mp.matrix(n + 1, n + 1)
+        right = mp.matrix(n + 1, 1)
+        for row, point in enumerate(chosen):
+            for column in range(n):
+                matrix[row, column] = scaled[column][point]
+            matrix[row, n] = (-1) ** row
+            right[row] = wanted[point]
+        solution = list(mp.lu_solve(matrix, right))
+        level = abs(solution[n])
+        errors = list(wanted)
+        for column in range(n):
+            c = solution[column]
+            errors = [e - c * s for e, s in zip(errors, scaled[column])]
+        worst = max(abs(e) for e in errors)
+        if best is None or worst < best[0]:
+            best = (worst, solution[:n])
+        if worst <= level * mpf("1.01"):
+            break
+        # one extremum of each run of equal sign, then the n+1 consecutive ones with the largest minimum
+        runs: list[int] = []
+        for point, error in enumerate(errors):
+            if runs and (errors[runs[-1]] > 0) == (error > 0):
+                if abs(error) > abs(errors[runs[-1]]):
+                    runs[-1] = point
+            else:
+                runs.append(point)
+        while len(runs) > n + 1:
+            if len(runs) == n + 2:
+                runs.pop(0 if abs(errors[runs[0]]) < abs(errors[runs[-1]]) else -1)
+            else:
+                at = min(range(len(runs)), key=lambda i: abs(errors[runs[i]]))
+                if at in (0, len(runs) - 1):
+                    runs.pop(at)
+                else:  # removing an inner one joins its neighbours: keep the larger
+                    keep = max(runs[at - 1], runs[at + 1], key=lambda p: abs(errors[p]))
+                    runs[at - 1 : at + 2] = [keep]
+        if len(runs) < n + 1:
+            break
+        chosen = runs
+    assert best is not None
+    return best[1]
+
+
+def fit(p: Polynomial) -> tuple[list[float], mpf]:
+    """Rounded coefficients and the largest weighted error on the grid."""
+    a, b = mpf(p.interval[0]), mpf(p.interval[1])
+    count = 2 * (12 * p.terms + 20)
+    points = [(a + b) / 2 - (b - a) / 2 * mp.cos(mp.pi * k / (count - 1)) for k in range(count)]
+    target = [p.g(x) for x in points]
+    variable = [p.variable(x) for x in points]
+    weights = [abs(p.weight(x)) for x in points]
+    basis = [[v**i for v in variable] for i in range(p.terms)]
+    residual = list(target)
+    done: list[float] = []
+    while len(done) < p.terms:
+        rest = exchange(residual, basis[len(done) :], weights)
+        take = 1 if len(done) < p.rounded else len(rest)
+        for c in rest[:take]:
+            value = round_to(c, p.type)
+            row = basis[len(done)]
+            residual = [r - mpf(value) * s for r, s in zip(residual, row)]
+            done.append(value)
+    return done, max(abs(w * r) for w, r in zip(weights, residual))
+
+
+ln2 = mp.log(2)
+
+
+def _polynomials() -> dict[str, Polynomial]:
+    table: dict[str, Polynomial] = {}
+    half = ln2 / 2 * mpf("1.0005")
+    for t, terms, terms2 in (("f32", 5, 6), ("f64", 11, 12)):
+        T = t.upper()
+        # e^r = 1 + r + r^2 q(r)
+        table[f"EXP_{T}"] = Polynomial(
+            lambda r: (mp.expm1(r) - r) / r**2, (-half, half), terms, t, lambda r: r**2 / mp.exp(r)
+        )
+        table[f"EXPM1_{T}"] = Polynomial(
+            lambda r: (mp.expm1(r) - r) / r**2,
+            (-half, half),
+            terms,
+            t,
+            lambda r: r**2 / mp.expm1(r),
+        )
+        # 2^r = 1 + r q(r)
+        table[f"EXP2_{T}"] = Polynomial(
+            lambda r: mp.expm1(r * ln2) / r,
+            ("-0.5005", "0.5005"),
+            terms2 + 1,
+            t,
+            lambda r: r / 2**r,
+        )
+        # log(1+f) = f - f^2/2 + f^3 q(f)
+        low, high = mp.sqrt(mpf("0.5")) - 1, mp.sqrt(2) - 1
+        terms_log = 8 if t == "f32" else 20
+        table[f"LOG_{T}"] = Polynomial(
+            lambda f: (mp.log1p(f) - f + f**2 / 2) / f**3,
+            (low, high),
+            terms_log,
+            t,
+            lambda f: f**3 / mp.log1p(f),
+        )
+        for base in (2, 10):
+            # log_base(1+f) = f / ln(base) + f^2 q(f)
+            scale = 1 / mp.log(base)
+            table[f"LOG{base}_{T}"] = Polynomial(
+                lambda f, s=scale: (mp.log1p(f) - f) * s / f**2,
+                (low, high),
+                terms_log + 2,
+                t,
+                lambda f, s=scale: f**2 / (mp.log1p(f) * s),
+            )
+    # sin r = r + r^3 q(r^2), cos r = 1 - r^2/2 + r^4 q(r^2) on [-pi/4, pi/4]; _FAST: f64 arithmetic for f32
+    quarter = mp.pi / 4 * mpf("1.02")
+    for name, terms in (("F32", 3), ("F64", 6), ("FAST", 3)):
+        t = "f32" if name == "F32" else "f64"
+        table[f"SIN_{name}"] = Polynomial(
+            lambda r: (mp.sin(r) - r) / r**3,
+            (quarter / 10**4, quarter),
+            terms,
+            t,
+            lambda r: r**3 / mp.sin(r),
+            lambda r: r * r,
+        )
+        table[f"COS_{name}"] = Polynomial(
+            lambda r: (mp.cos(r) - 1 + r * r / 2) / r**4,
+            (quarter / 10**4, quarter),
+            terms,
+            t,
+            lambda r: r**4 / mp.cos(r),
+            lambda r: r * r,
+        )
+    # tanh x = x + x^3 q(x^2) for small x
+    for t, terms, bound in (("f32", 5, "0.6"), ("f64", 12, "0.6")):
+        table[f"TANH_{t.upper()}"] = Polynomial(
+            lambda x: (mp.tanh(x) - x) / x**3,
+            (mpf(bound) / 10**4, bound),
+            terms,
+            t,
+            lambda x: x**3 / mp.tanh(x),
+            lambda x: x * x,
+        )
+    return table
+
+
+HEADER = '''"""Coefficients of the elementary functions, lowest power first. Written by tools/minimax.py."""
+
+from __future__ import annotations
+
+import functools
+
+# polynomial: hexadecimal coefficients
+TEXT = {
+'''
+FOOTER = """}
+
+
+@functools.cache
+def coefficients(name: str) -> tuple[float, ...]:
+    return tuple(float.fromhex(c) for c in TEXT[name].split())
+"""
+
+
+def stored() -> dict[str, tuple[str, str]]:
+    """name -> (coefficients, comment) as in the written file."""
+    result: dict[str, tuple[str, str]] = {}
+    if not OUTPUT.exists():
+        return result
+    comment, name, parts = "", "", []
+    for line in OUTPUT.read_text().splitlines():
+        stripped = line.strip()
+        if stripped.startswith("# error"):
+            comment = stripped[2:]
+        elif stripped.startswith('"') and stripped.endswith(": ("):
+            name, parts = stripped.split('"')[1], []
+        elif stripped.startswith('"') and name:
+            parts.append(stripped.strip('"').strip())
+        elif stripped == ")," and name:
+            result[name] = (" ".join(parts), comment)
+            name = ""
+    return result
+
+
+def write(values: dict[str, tuple[str, str]]) -> None:
+    lines = []
+    for name, (text, comment) in values.items():
+        lines += [f"    # {comment}", f'    "{name}": (']
+        words = text.split()
+        for i in range(0, len(words), 4):
+            lines.append(f'        "{" ".join(words[i : i + 4])} "')
+        lines.append("    ),")
+    OUTPUT.write_text(HEADER + "\n".join(lines) + "\n" + FOOTER)
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("names", nargs="*", help="polynomials (default: all)")
+    parser.add_argument("--list", action="store_true", help="print the stored errors")
+    parser.add_argument("--missing", action="store_true", help="only those not stored yet")
+    options = parser.parse_args(arguments)
+    values = stored()
+    if options.list:
+        for name, (text, comment) in values.items():
+            print(f"{name:16s} {len(text.split()):3d} coefficients, {comment}")
+        return 0
+    table = _polynomials()
+    for name in options.names or list(table):
+        if name not in table:
+            parser.error(f"no polynomial {name!r}; there are: {', '.join(table)}")
+        if options.missing and name in values:
+            continue
+        found, error = fit(table[name])
+        bits = mp.log(error, 2)
+        values[name] = (" ".join(c.hex() for c in found), f"error 2^{mp.nstr(bits, 4)}")
+        print(f"{name:16s} {len(found):3d} coefficients, error 2^{mp.nstr(bits, 4)}", flush=True)
+    write({name: values[name] for name in table if name in values})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
