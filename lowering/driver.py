@@ -75,7 +75,7 @@ class Lowering:
         self.record = Record()
         self._held: MlirContext | None = None
         self._lender: Any = None
-        self._module: Any = None
+        self.module: Any = None
         self._llvm: LlvmModule | None = None
         self._assembly: str | None = None
 
@@ -95,7 +95,7 @@ class Lowering:
             self._lender = mlir_context()
             self._held = self._lender.__enter__()
             try:
-                self._module = parse_mlir(self.source, self._held, self.at.name)
+                self.module = parse_mlir(self.source, self._held, self.at.name)
             except BaseException:
                 self._lender.__exit__(None, None, None)
                 raise
@@ -107,7 +107,7 @@ class Lowering:
         return self
 
     def __exit__(self, *error: Any) -> None:
-        self._module = None
+        self.module = None
         if self._llvm is not None:
             self._llvm.close()
             self._llvm = None
@@ -121,7 +121,7 @@ class Lowering:
             return self._assembly
         if self._llvm is not None:
             return self._llvm.text()
-        return str(self._module)
+        return str(self.module)
 
     def advance(self, to: str | int | Stage) -> Lowering:
         """Lower up to `to`.
@@ -175,17 +175,17 @@ class Lowering:
     def _run_group(self, stage_name: str, group: tuple[str, ...]) -> None:
         assert self._held is not None
         step = ",".join(group)
-        before = str(self._module) if self.step_by_step else None
+        before = str(self.module) if self.step_by_step else None
         started = time.perf_counter()
         if group[0] in PYTHON_PASSES:
-            PYTHON_PASSES[group[0]](self._module.operation)
+            PYTHON_PASSES[group[0]](self.module.operation)
         else:
             try:
                 manager = self._held.pass_manager(step)
             except ValueError as error:
                 raise UsageError(f"bad pass list {step!r}: {error}") from error
             try:
-                manager.run(self._module.operation)
+                manager.run(self.module.operation)
             except self._held.ir.MLIRError as error:
                 if before is None:
                     self._explain_failure(stage_name, step, error)
@@ -220,7 +220,7 @@ class Lowering:
         from .cpu import LlvmModule
 
         started = time.perf_counter()
-        operation = self._module.operation
+        operation = self.module.operation
         try:
             operation.verify()
             self._llvm = LlvmModule.from_mlir(operation)

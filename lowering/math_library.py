@@ -1,4 +1,4 @@
-"""Gives the pass lingon-expand-math the definitions of the elementary functions that programs use."""
+"""Gives the pass lingon-expand-math the definitions of the functions that programs use."""
 
 from __future__ import annotations
 

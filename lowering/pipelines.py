@@ -53,14 +53,19 @@ _BUFFERIZED = (
     "buffer-deallocation-pipeline",
     "canonicalize",
 )
-_LOOPS = ("func.func(convert-linalg-to-loops)", "canonicalize", "cse")
+_LOOPS = (
+    "func.func(convert-linalg-to-loops)",
+    "canonicalize",
+    "cse",
+    "lingon-allow-contraction",
+    "lingon-expand-math",
+)
 _LLVM_DIALECT = (
     "lower-affine",
     "convert-scf-to-cf",
     "expand-strided-metadata",
     "lower-affine",
     "convert-math-to-llvm",
-    "convert-math-to-libm",
     "convert-complex-to-standard",
     "convert-arith-to-llvm",
     "convert-index-to-llvm",

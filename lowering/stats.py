@@ -1,0 +1,297 @@
+"""Static counts of what a program does: operations, memory traffic, allocations, loops."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from math import prod
+from typing import Any
+
+from .driver import Lowering
+from .pipelines import CPU, Pipeline
+from .stages import Stage, stage
+
+_FLOAT_OPS = frozenset(
+    (
+        "arith.addf",
+        "arith.subf",
+        "arith.mulf",
+        "arith.divf",
+        "arith.remf",
+        "arith.negf",
+        "arith.maximumf",
+        "arith.minimumf",
+        "arith.maxnumf",
+        "arith.minnumf",
+        "math.fma",
+        "math.sqrt",
+        "math.rsqrt",
+        "math.absf",
+    )
+)
+# Not counted as elementary functions: an instruction or two each.
+_CHEAP_MATH = frozenset(
+    (
+        "math.absf",
+        "math.absi",
+        "math.copysign",
+        "math.floor",
+        "math.ceil",
+        "math.trunc",
+        "math.round",
+        "math.roundeven",
+        "math.sqrt",
+        "math.rsqrt",
+        "math.fma",
+        "math.isnan",
+        "math.isinf",
+        "math.isfinite",
+        "math.isnormal",
+        "math.ctpop",
+        "math.ctlz",
+        "math.cttz",
+    )
+)
+# Floating-point operations of a complex one.
+_COMPLEX_FLOPS = {"complex.add": 2, "complex.sub": 2, "complex.mul": 6, "complex.div": 11}
+_LOOPS = frozenset(("scf.for", "scf.while", "scf.forall", "scf.parallel", "affine.for"))
+_VIEWS = frozenset(
+    (
+        "memref.subview",
+        "memref.cast",
+        "memref.collapse_shape",
+        "memref.expand_shape",
+        "memref.reinterpret_cast",
+        "memref.view",
+        "memref.transpose",
+        "memref.memory_space_cast",
+    )
+)
+_VECTOR = re.compile(r"<(\d+) x (float|double|half|bfloat|i\d+)>")
+_LLVM_BITS = {
+    "float": ("f32", 32),
+    "double": ("f64", 64),
+    "half": ("f16", 16),
+    "bfloat": ("bf16", 16),
+}
+
+
+@dataclass
+class Stats:
+    """Counts for one execution; a loop with an unknown number of iterations counts as one.
+
+    Attributes:
+        flops: floating-point additions, multiplications, comparisons and such; a fused
+            multiply-add counts two.
+        transcendentals: elementary functions evaluated.
+        bytes_accessed: for each loop nest, copy and kernel: the bytes of the buffers it touches.
+        kernels: outermost loop nests.
+        library_kernels: calls of the runtime's library.
+        allocations, allocated_bytes: temporaries from the pool.
+        stack_buffers, stack_bytes: temporaries on the stack.
+        copies: buffer-to-buffer copies.
+        vector_width: widest vector type of the optimised code, or "scalar".
+    """
+
+    flops: int = 0
+    transcendentals: int = 0
+    bytes_accessed: int = 0
+    kernels: int = 0
+    library_kernels: int = 0
+    allocations: int = 0
+    allocated_bytes: int = 0
+    stack_buffers: int = 0
+    stack_bytes: int = 0
+    copies: int = 0
+    vector_width: str = "scalar"
+
+    def __str__(self) -> str:
+        return "\n".join(f"{f.name}: {getattr(self, f.name)}" for f in fields(self))
+
+
+def program_stats(
+    text: str, *, start: str | int | Stage = "linalg", pipeline: Pipeline = CPU
+) -> Stats:
+    """Lower `text` and count on the way. What lies before `start` is not counted."""
+    stats = Stats()
+    first = stage(start)
+    with Lowering(text, start=first, pipeline=pipeline) as lowering:
+        if first.number <= 1:
+            for root in _functions(lowering.module):
+                _count_flops(root, 1, stats)
+        if first.number <= 3:
+            lowering.advance("bufferized")
+            for root in _functions(lowering.module):
+                _count_traffic(root, stats)
+        if first.number <= 4:
+            lowering.advance("loops")
+            for root in _functions(lowering.module):
+                _count_buffers(root, True, stats)
+        stats.vector_width = vector_width(lowering.advance("llvm-opt").text())
+    return stats
+
+
+def vector_width(llvm_text: str) -> str:
+    """The widest vector type in LLVM IR text, as `16 x f32`; "scalar" if there is none."""
+    best, name = 0, "scalar"
+    for count, element in set(_VECTOR.findall(llvm_text)):
+        label, bits = _LLVM_BITS.get(
+            element, (element, int(element[1:] or 0) if element[0] == "i" else 0)
+        )
+        if bits >= 8 and int(count) * bits > best:
+            best, name = int(count) * bits, f"{count} x {label}"
+        elif int(count) * bits == best and not label.startswith("i"):
+            name = f"{count} x {label}"
+    return name
+
+
+def _functions(module: Any) -> Iterator[Any]:
+    """The functions of the program, without those of the elementary library."""
+    for op in module.body.operations:
+        operation = op.operation
+        if operation.name == "func.func" and "passthrough" not in operation.attributes:
+            yield operation
+
+
+def _children(operation: Any) -> Iterator[Any]:
+    for region in operation.regions:
+        for block in region.blocks:
+            for op in block.operations:
+                yield op.operation
+
+
+def _count_flops(operation: Any, times: int, stats: Stats) -> None:
+    for op in _children(operation):
+        name = op.name
+        if name in _FLOAT_OPS:
+            stats.flops += times * (2 if name == "math.fma" else 1)
+        elif name in _COMPLEX_FLOPS:
+            stats.flops += times * _COMPLEX_FLOPS[name]
+        elif name.startswith(("math.", "complex.")):
+            if name.startswith("math.") and name not in _CHEAP_MATH:
+                stats.transcendentals += times
+        elif name == "lingon.kernel_call":
+            stats.flops += times * _kernel_flops(op)
+        if len(op.regions):
+            inner = times
+            if name.startswith("linalg."):
+                inner *= _iterations(op)
+            elif name == "scf.for":
+                inner *= _trip_count(op)
+            _count_flops(op, inner, stats)
+
+
+def _iterations(op: Any) -> int:
+    """The size of a linalg operation's iteration space, from its indexing maps and shapes."""
+    from mlir import ir
+
+    if "indexing_maps" not in op.attributes:
+        return prod(_shape(op.operands[len(op.operands) - 1].type))
+    ranges: dict[int, int] = {}
+    for operand, attribute in zip(op.operands, op.attributes["indexing_maps"], strict=True):
+        results = ir.AffineMapAttr(attribute).value.results
+        for size, expression in zip(_shape(operand.type), results, strict=True):
+            if isinstance(expression, ir.AffineDimExpr):
+                ranges.setdefault(expression.position, size)
+    return prod(ranges.values())
+
+
+def _trip_count(op: Any) -> int:
+    bounds = [_constant(op.operands[i]) for i in range(3)]
+    if None in bounds or bounds[2] <= 0:
+        return 1
+    return max(0, -(-(bounds[1] - bounds[0]) // bounds[2]))
+
+
+def _constant(value: Any) -> int | None:
+    owner = value.owner
+    if getattr(owner, "name", None) != "arith.constant":
+        return None
+    return int(owner.attributes["value"].value)
+
+
+def _kernel_flops(op: Any) -> int:
+    """2 b m n k for the matrix products, whose operands are (b) m k, (b) k n and (b) m n."""
+    callee = op.attributes["callee"].value
+    if callee.startswith("gemm") and len(op.operands) >= 3:
+        sizes = [prod(_shape(op.operands[i].type)) for i in (0, 1, len(op.operands) - 1)]
+        config = [int(x) for x in op.attributes["config"]] if "config" in op.attributes else []
+        batch = max(config[0], 1) if config else 1
+        return 2 * round((sizes[0] * sizes[1] * sizes[2] / batch) ** 0.5)
+    return 0
+
+
+def _shape(type_: Any) -> list[int]:
+    from mlir import ir
+
+    if isinstance(type_, (ir.RankedTensorType, ir.MemRefType)):
+        return list(type_.shape)
+    return []
+
+
+def _nbytes(type_: Any) -> int:
+    from mlir import ir
+
+    if not type_.has_static_shape:
+        return 0
+    element = type_.element_type
+    if isinstance(element, ir.ComplexType):
+        return prod(type_.shape) * 2 * (element.element_type.width // 8)
+    if isinstance(element, ir.IndexType):
+        return prod(type_.shape) * 8
+    return prod(type_.shape) * max(1, element.width // 8)
+
+
+def _is_memref(type_: Any) -> bool:
+    from mlir import ir
+
+    return isinstance(type_, ir.MemRefType)
+
+
+def _root(value: Any) -> Any:
+    """The buffer that a view looks at."""
+    owner = value.owner
+    while getattr(owner, "name", None) in _VIEWS:
+        value = owner.operands[0]
+        owner = value.owner
+    return value
+
+
+def _count_traffic(function: Any, stats: Stats) -> None:
+    for op in _children(function):
+        if op.name in _VIEWS or op.name in ("memref.alloc", "memref.alloca", "memref.dealloc"):
+            continue
+        touched: dict[int, Any] = {}
+        _touch(op, touched)
+        stats.bytes_accessed += sum(_nbytes(v.type) for v in touched.values())
+
+
+def _touch(op: Any, touched: dict[int, Any]) -> None:
+    for operand in op.operands:
+        if _is_memref(operand.type):
+            root = _root(operand)
+            if getattr(root.owner, "name", "") != "memref.alloca":
+                touched[hash(root)] = root
+    for child in _children(op):
+        if child.name not in ("memref.dealloc", "scf.yield"):
+            _touch(child, touched)
+
+
+def _count_buffers(operation: Any, outermost: bool, stats: Stats) -> None:
+    for op in _children(operation):
+        name = op.name
+        if name == "memref.alloc":
+            stats.allocations += 1
+            stats.allocated_bytes += _nbytes(op.results[0].type)
+        elif name == "memref.alloca":
+            stats.stack_buffers += 1
+            stats.stack_bytes += _nbytes(op.results[0].type)
+        elif name == "memref.copy":
+            stats.copies += 1
+        elif name == "lingon.kernel_call":
+            stats.library_kernels += 1
+        is_loop = name in _LOOPS or name.startswith("linalg.")
+        if is_loop and outermost:
+            stats.kernels += 1
+        _count_buffers(op, outermost and not is_loop, stats)
