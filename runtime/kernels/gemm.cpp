@@ -1,0 +1,542 @@
+//===- gemm.cpp - dot_general for every dtype and layout ------------------===//
+//
+// config = [B, K, lhs batch dims (B), rhs batch dims (B), lhs contracting dims
+// (K), rhs contracting dims (K)]; the output's dims are batch, lhs free, rhs
+// free. Operands are read through their strides, so transposes cost nothing.
+// Large float32, float64 and complex products go to BLAS; the rest, and many
+// small ones, to the packed kernel of gemm_core.h. Sums are taken in the
+// output's type (float for the 16-bit floats); integers wrap.
+//
+//===----------------------------------------------------------------------===//
+#include "gemv.h"
+
+#include <type_traits>
+
+extern "C" int64_t lingon_rt_num_threads();
+
+namespace lingon {
+namespace {
+
+constexpr int MaxRank = 64;
+
+/// The dims of one role (batch, row, column, depth) and their strides in the
+/// two or three operands that have them. Size-1 dims are dropped.
+struct Dims {
+  int count = 0;
+  int64_t size[MaxRank];
+  int64_t stride[3][MaxRank];
+
+  void add(int64_t n, int64_t s0, int64_t s1, int64_t s2 = 0) {
+    if (n == 1)
+      return;
+    size[count] = n;
+    stride[0][count] = s0;
+    stride[1][count] = s1;
+    stride[2][count++] = s2;
+  }
+  int64_t total() const {
+    int64_t n = 1;
+    for (int i = 0; i < count; ++i)
+      n *= size[i];
+    return n;
+  }
+  /// Whether operand `which` walks these dims with one stride; sets it.
+  bool collapses(int which, int64_t &result) const {
+    if (count == 0) {
+      result = 0;
+      return true;
+    }
+    result = stride[which][count - 1];
+    for (int i = count - 1; i > 0; --i)
+      if (stride[which][i - 1] != stride[which][i] * size[i])
+        return false;
+    return true;
+  }
+  /// Outermost first by the strides of operand 0, so that runs collapse.
+  void sort() {
+    for (int i = 1; i < count; ++i)
+      for (int j = i; j > 0 && stride[0][j - 1] < stride[0][j]; --j)
+        swap(j - 1, j);
+  }
+  /// Offset of linear index `index` in operand `which`.
+  int64_t offset(int which, int64_t index) const {
+    int64_t result = 0;
+    for (int i = count - 1; i >= 0; --i) {
+      result += index % size[i] * stride[which][i];
+      index /= size[i];
+    }
+    return result;
+  }
+
+private:
+  static void swapInts(int64_t &a, int64_t &b) {
+    int64_t t = a;
+    a = b;
+    b = t;
+  }
+  void swap(int i, int j) {
+    swapInts(size[i], size[j]);
+    for (int w = 0; w < 3; ++w)
+      swapInts(stride[w][i], stride[w][j]);
+  }
+};
+
+/// A batch of matrix products: a is m x k, b is k x n, c is m x n.
+struct Problem {
+  const void *a, *b;
+  void *c;
+  int64_t m, n, k, batch;
+  int64_t am, ak, bk, bn, cm, cn;
+  Dims batchDims; // strides of a, b, c
+};
+
+/// Copies a batch x rows x cols operand between a strided and a dense layout,
+/// converting. `which` picks the strides in the three groups.
+template <class To, class From>
+void copyOperand(To *to, const From *from, const Dims &batch, int inBatch,
+                 const Dims &rows, int inRows, const Dims &cols, int inCols,
+                 bool gather) {
+  int64_t nb = batch.total(), nr = rows.total(), nc = cols.total();
+  parallelFor(nb * nr, maxOf<int64_t>(1, SerialElements / maxOf<int64_t>(nc, 1)),
+              [&](int64_t begin, int64_t end) {
+                int64_t inner = cols.count ? cols.size[cols.count - 1] : 1;
+                int64_t step =
+                    cols.count ? cols.stride[inCols][cols.count - 1] : 0;
+                for (int64_t i = begin; i < end; ++i) {
+                  int64_t base = batch.offset(inBatch, i / nr) +
+                                 rows.offset(inRows, i % nr);
+                  for (int64_t j = 0; j < nc; j += inner) {
+                    int64_t at = base + cols.offset(inCols, j);
+                    for (int64_t l = 0; l < inner; ++l) {
+                      int64_t dense = i * nc + j + l, strided = at + l * step;
+                      to[gather ? dense : strided] =
+                          convert<To>(from[gather ? strided : dense]);
+                    }
+                  }
+                }
+              });
+}
+
+//===----------------------------------------------------------------------===//
+// BLAS
+//===----------------------------------------------------------------------===//
+
+typedef void (*GemmFn)(const char *, const char *, const int *, const int *,
+                       const int *, const void *, const void *, const int *,
+                       const void *, const int *, const void *, void *,
+                       const int *);
+
+template <class W> struct BlasOf {
+  static constexpr int routine = -1;
+};
+template <> struct BlasOf<float> {
+  static constexpr int routine = Sgemm;
+};
+template <> struct BlasOf<double> {
+  static constexpr int routine = Dgemm;
+};
+template <> struct BlasOf<C64> {
+  static constexpr int routine = Cgemm;
+};
+template <> struct BlasOf<C128> {
+  static constexpr int routine = Zgemm;
+};
+
+/// Row-major leading dimension of a rows x cols matrix, or of its transpose.
+inline bool leading(int64_t rows, int64_t cols, int64_t rs, int64_t cs,
+                    bool &transposed, int64_t &ld) {
+  if ((cs == 1 || cols == 1) && (rows == 1 || rs >= maxOf<int64_t>(cols, 1))) {
+    transposed = false;
+    ld = rows == 1 ? maxOf<int64_t>(cols, 1) : rs;
+  } else if ((rs == 1 || rows == 1) &&
+             (cols == 1 || cs >= maxOf<int64_t>(rows, 1))) {
+    transposed = true;
+    ld = cols == 1 ? maxOf<int64_t>(rows, 1) : cs;
+  } else {
+    return false;
+  }
+  return ld <= INT32_MAX;
+}
+
+/// Calls BLAS for one product; false if the layout or size is not one it takes.
+template <class W>
+bool blasProduct(Matrix<const W> a, Matrix<const W> b, Matrix<W> c, int64_t m,
+                 int64_t n, int64_t k) {
+  if (BlasOf<W>::routine < 0 || !blasTable[maxOf(BlasOf<W>::routine, 0)])
+    return false;
+  if (m > INT32_MAX || n > INT32_MAX || k > INT32_MAX)
+    return false;
+  bool ta, tb, tc;
+  int64_t lda, ldb, ldc;
+  if (!leading(m, n, c.rowStride, c.colStride, tc, ldc))
+    return false;
+  if (tc)
+    return blasProduct<W>(b.transposed(), a.transposed(), c.transposed(), n, m,
+                          k);
+  if (!leading(m, k, a.rowStride, a.colStride, ta, lda) ||
+      !leading(k, n, b.rowStride, b.colStride, tb, ldb))
+    return false;
+  // Column-major BLAS sees our row-major C as its transpose: C' = B' A'.
+  int mi = int(m), ni = int(n), ki = int(k), la = int(lda), lb = int(ldb),
+      lc = int(ldc);
+  W one, zero;
+  memset(&zero, 0, sizeof zero);
+  one = convert<W>(1.0f);
+  reinterpret_cast<GemmFn>(blasTable[BlasOf<W>::routine])(
+      tb ? "T" : "N", ta ? "T" : "N", &ni, &mi, &ki, &one, b.data, &lb, a.data,
+      &la, &zero, c.data, &lc);
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// One product
+//===----------------------------------------------------------------------===//
+
+/// Multiplications below which a product stays on one thread.
+constexpr int64_t SerialWork = 1 << 18;
+
+template <class W, class S, class O> struct Product {
+  /// parallel: whether this product may use several threads.
+  static void run(Matrix<const S> a, Matrix<const S> b, Matrix<O> c, int64_t m,
+                  int64_t n, int64_t k, bool parallel) {
+    if (n == 1)
+      return gemv<W>(a, b.data, b.rowStride, c.data, c.rowStride, m, k,
+                     parallel);
+    if (m == 1)
+      return gemv<W>(b.transposed(), a.data, a.colStride, c.data, c.colStride,
+                     n, k, parallel);
+    if (k == 1)
+      return outerProduct<W>(a.data, a.rowStride, b.data, b.colStride, c, m, n,
+                             parallel);
+    if (parallel && m * n * k >= SerialWork && tryBlas(a, b, c, m, n, k))
+      return;
+    int64_t tasks = parallel ? m * n * k / SerialWork : 0;
+    if (tasks < 2)
+      return packedProduct<W>(a, b, c, m, n, k);
+    // Both operands are packed once per task, so no more tasks than threads.
+    tasks = minOf(tasks, lingon_rt_num_threads());
+    constexpr int64_t cols = TileVectors * VectorOf<W>::lanes;
+    if (m >= n) {
+      int64_t part = (m + tasks - 1) / tasks;
+      part = (part + TileRows - 1) / TileRows * TileRows;
+      parallelFor((m + part - 1) / part, 1, [=](int64_t begin, int64_t end) {
+        int64_t first = begin * part, last = minOf(end * part, m);
+        packedProduct<W>(a.block(first, 0), b, c.block(first, 0), last - first,
+                         n, k);
+      });
+    } else {
+      int64_t part = (n + tasks - 1) / tasks;
+      part = (part + cols - 1) / cols * cols;
+      parallelFor((n + part - 1) / part, 1, [=](int64_t begin, int64_t end) {
+        int64_t first = begin * part, last = minOf(end * part, n);
+        packedProduct<W>(a, b.block(0, first), c.block(0, first), m,
+                         last - first, k);
+      });
+    }
+  }
+
+private:
+  template <class A>
+  static bool tryBlas(Matrix<const A> a, Matrix<const A> b, Matrix<A> c,
+                      int64_t m, int64_t n, int64_t k) {
+    return blasProduct<A>(a, b, c, m, n, k);
+  }
+  template <class A, class B>
+  static bool tryBlas(Matrix<const A>, Matrix<const A>, Matrix<B>, int64_t,
+                      int64_t, int64_t) {
+    return false;
+  }
+};
+
+/// Complex products: BLAS above a few hundred multiplications, else loops.
+template <class W> struct ComplexProduct {
+  static void run(Matrix<const W> a, Matrix<const W> b, Matrix<W> c, int64_t m,
+                  int64_t n, int64_t k, bool) {
+    if (m * n * k > 256 && blasProduct<W>(a, b, c, m, n, k))
+      return;
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t j = 0; j < n; ++j) {
+        W sum = {0, 0};
+        for (int64_t d = 0; d < k; ++d) {
+          W x = a.at(i, d), y = b.at(d, j);
+          sum.re += x.re * y.re - x.im * y.im;
+          sum.im += x.re * y.im + x.im * y.re;
+        }
+        c.at(i, j) = sum;
+      }
+  }
+};
+template <> struct Product<C64, C64, C64> : ComplexProduct<C64> {};
+template <> struct Product<C128, C128, C128> : ComplexProduct<C128> {};
+
+template <class W, class S, class O> void runBatch(const Problem &p) {
+  const S *a = static_cast<const S *>(p.a), *b = static_cast<const S *>(p.b);
+  O *c = static_cast<O *>(p.c);
+  auto one = [&](int64_t i, bool parallel) {
+    Product<W, S, O>::run({a + p.batchDims.offset(0, i), p.am, p.ak},
+                          {b + p.batchDims.offset(1, i), p.bk, p.bn},
+                          {c + p.batchDims.offset(2, i), p.cm, p.cn}, p.m, p.n,
+                          p.k, parallel);
+  };
+  int64_t work = p.m * p.n * p.k;
+  // With fewer matrices than threads, or large ones, threads share a matrix.
+  if (p.batch == 1 ||
+      (p.batch < lingon_rt_num_threads() && work >= SerialWork)) {
+    for (int64_t i = 0; i < p.batch; ++i)
+      one(i, true);
+    return;
+  }
+  parallelFor(p.batch, maxOf<int64_t>(1, SerialWork / maxOf<int64_t>(work, 1)),
+              [&](int64_t begin, int64_t end) {
+                for (int64_t i = begin; i < end; ++i)
+                  one(i, false);
+              });
+}
+
+//===----------------------------------------------------------------------===//
+// Dtypes
+//===----------------------------------------------------------------------===//
+
+typedef void (*BatchFn)(const Problem &);
+
+/// The product of operands of dtype `in` giving `out` without conversions.
+BatchFn directProduct(int32_t in, int32_t out, bool oneDepthBlock) {
+  switch (out) {
+  case Float32:
+    return in == Float32    ? runBatch<float, float, float>
+           : in == BFloat16 ? runBatch<float, BF16, float>
+           : in == Float16  ? runBatch<float, F16, float>
+                            : nullptr;
+  case BFloat16:
+    return in == BFloat16 && oneDepthBlock ? runBatch<float, BF16, BF16>
+                                           : nullptr;
+  case Float16:
+    return in == Float16 && oneDepthBlock ? runBatch<float, F16, F16> : nullptr;
+  case Float64:
+    return in == Float64 ? runBatch<double, double, double> : nullptr;
+  case Complex64:
+    return in == Complex64 ? runBatch<C64, C64, C64> : nullptr;
+  case Complex128:
+    return in == Complex128 ? runBatch<C128, C128, C128> : nullptr;
+  case Bool:
+    return in == Bool ? runBatch<uint32_t, Bool8, Bool8> : nullptr;
+  case Int8:
+  case UInt8:
+    return in == Int8 || in == UInt8 ? runBatch<uint16_t, uint8_t, uint8_t>
+                                     : nullptr;
+  case Int16:
+  case UInt16:
+    return in == Int16 || in == UInt16
+               ? runBatch<uint16_t, uint16_t, uint16_t>
+               : nullptr;
+  case Int32:
+  case UInt32:
+    return in == Int32 || in == UInt32 ? runBatch<uint32_t, uint32_t, uint32_t>
+           : in == Int8                ? runBatch<uint32_t, int8_t, uint32_t>
+           : in == UInt8               ? runBatch<uint32_t, uint8_t, uint32_t>
+                                       : nullptr;
+  default:
+    return in == Int64 || in == UInt64 ? runBatch<uint64_t, uint64_t, uint64_t>
+                                       : nullptr;
+  }
+}
+
+/// The dtype to convert operands to when there is no direct product.
+int32_t arithmeticType(int32_t in, int32_t out) {
+  switch (out) {
+  case Float16:
+  case BFloat16:
+  case Float32:
+    return in == Float64 ? Float64 : Float32;
+  default:
+    return out;
+  }
+}
+
+/// Calls fn(static_cast<T *>(nullptr)) for the element type of `dtype`.
+template <class Fn> void withType(int32_t dtype, Fn fn) {
+  switch (dtype) {
+  case Bool:
+    return fn(static_cast<Bool8 *>(nullptr));
+  case Int8:
+    return fn(static_cast<int8_t *>(nullptr));
+  case Int16:
+    return fn(static_cast<int16_t *>(nullptr));
+  case Int32:
+    return fn(static_cast<int32_t *>(nullptr));
+  case Int64:
+    return fn(static_cast<int64_t *>(nullptr));
+  case UInt8:
+    return fn(static_cast<uint8_t *>(nullptr));
+  case UInt16:
+    return fn(static_cast<uint16_t *>(nullptr));
+  case UInt32:
+    return fn(static_cast<uint32_t *>(nullptr));
+  case UInt64:
+    return fn(static_cast<uint64_t *>(nullptr));
+  case Float16:
+    return fn(static_cast<F16 *>(nullptr));
+  case BFloat16:
+    return fn(static_cast<BF16 *>(nullptr));
+  case Float32:
+    return fn(static_cast<float *>(nullptr));
+  case Float64:
+    return fn(static_cast<double *>(nullptr));
+  case Complex64:
+    return fn(static_cast<C64 *>(nullptr));
+  case Complex128:
+    return fn(static_cast<C128 *>(nullptr));
+  }
+}
+
+template <class T> struct IsComplex {
+  static constexpr bool value = false;
+};
+template <> struct IsComplex<C64> {
+  static constexpr bool value = true;
+};
+template <> struct IsComplex<C128> {
+  static constexpr bool value = true;
+};
+
+/// copyOperand by dtype. Complex never converts to real (JAX has no such dot).
+void copyAs(void *to, int32_t toType, const void *from, int32_t fromType,
+            const Dims &batch, int inBatch, const Dims &rows, int inRows,
+            const Dims &cols, int inCols, bool gather) {
+  withType(toType, [&](auto *t) {
+    using To = typename std::remove_pointer<decltype(t)>::type;
+    withType(fromType, [&](auto *f) {
+      using From = typename std::remove_pointer<decltype(f)>::type;
+      if constexpr (IsComplex<To>::value || !IsComplex<From>::value)
+        copyOperand(static_cast<To *>(to), static_cast<const From *>(from),
+                    batch, inBatch, rows, inRows, cols, inCols, gather);
+    });
+  });
+}
+
+/// Dense batch strides rows * cols, for a packed copy of an operand.
+void denseBatch(Dims &batch, int which, int64_t matrix) {
+  for (int i = batch.count - 1; i >= 0; --i) {
+    batch.stride[which][i] = matrix;
+    matrix *= batch.size[i];
+  }
+}
+
+void zeroOutput(const LingonBuffer &out, int dim, char *at, int64_t item) {
+  if (dim == out.rank) {
+    memset(at, 0, size_t(item));
+    return;
+  }
+  for (int64_t i = 0; i < out.shape[dim]; ++i)
+    zeroOutput(out, dim + 1, at + i * out.strides[dim] * item, item);
+}
+
+void dotGeneral(const LingonBuffer *bufs, int64_t, const int64_t *config,
+                int64_t) {
+  const LingonBuffer &lhs = bufs[0], &rhs = bufs[1], &out = bufs[2];
+  int64_t nb = config[0], nk = config[1];
+  const int64_t *lhsBatch = config + 2, *rhsBatch = lhsBatch + nb;
+  const int64_t *lhsDepth = rhsBatch + nb, *rhsDepth = lhsDepth + nk;
+
+  Problem p;
+  Dims rows, cols, depth; // rows: (lhs, out), cols: (rhs, out), depth: (lhs, rhs)
+  bool lhsUsed[MaxRank] = {}, rhsUsed[MaxRank] = {};
+  int64_t at = 0;
+  for (int64_t i = 0; i < nb; ++i, ++at) {
+    p.batchDims.add(out.shape[at], lhs.strides[lhsBatch[i]],
+                    rhs.strides[rhsBatch[i]], out.strides[at]);
+    lhsUsed[lhsBatch[i]] = rhsUsed[rhsBatch[i]] = true;
+  }
+  for (int64_t i = 0; i < nk; ++i) {
+    depth.add(lhs.shape[lhsDepth[i]], lhs.strides[lhsDepth[i]],
+              rhs.strides[rhsDepth[i]]);
+    lhsUsed[lhsDepth[i]] = rhsUsed[rhsDepth[i]] = true;
+  }
+  for (int64_t d = 0; d < lhs.rank; ++d)
+    if (!lhsUsed[d]) {
+      rows.add(lhs.shape[d], lhs.strides[d], out.strides[at]);
+      ++at;
+    }
+  for (int64_t d = 0; d < rhs.rank; ++d)
+    if (!rhsUsed[d]) {
+      cols.add(rhs.shape[d], rhs.strides[d], out.strides[at]);
+      ++at;
+    }
+  depth.sort();
+  p.m = rows.total();
+  p.n = cols.total();
+  p.k = depth.total();
+  p.batch = p.batchDims.total();
+  if (p.m == 0 || p.n == 0 || p.batch == 0)
+    return;
+  if (p.k == 0)
+    return zeroOutput(out, 0, static_cast<char *>(out.data),
+                      itemSize(out.dtype));
+
+  bool oneBlock = p.k <= depthBlockOf<float>() || p.m == 1 || p.n == 1;
+  BatchFn direct = lhs.dtype == rhs.dtype
+                       ? directProduct(lhs.dtype, out.dtype, oneBlock)
+                       : nullptr;
+  int32_t inType = lhs.dtype, outType = out.dtype;
+  if (!direct) {
+    // Sum in a wider output first where narrow partial sums would be rounded.
+    if (lhs.dtype == rhs.dtype && (outType == BFloat16 || outType == Float16))
+      direct = directProduct(inType, Float32, oneBlock);
+    if (direct) {
+      outType = Float32;
+    } else {
+      inType = maxOf(arithmeticType(lhs.dtype, out.dtype),
+                     arithmeticType(rhs.dtype, out.dtype));
+      outType = out.dtype == Bool ? int32_t(Bool) : inType;
+      direct = directProduct(inType, outType, oneBlock);
+    }
+  }
+
+  bool lhsFits = rows.collapses(0, p.am) & depth.collapses(0, p.ak);
+  bool rhsFits = cols.collapses(0, p.bn) & depth.collapses(1, p.bk);
+  bool outFits = rows.collapses(1, p.cm) & cols.collapses(1, p.cn);
+  if (inType == Complex64 || inType == Complex128) {
+    bool transposed;
+    int64_t ld;
+    lhsFits = lhsFits && leading(p.m, p.k, p.am, p.ak, transposed, ld);
+    rhsFits = rhsFits && leading(p.k, p.n, p.bk, p.bn, transposed, ld);
+  }
+  bool copyLhs = !lhsFits || lhs.dtype != inType;
+  bool copyRhs = !rhsFits || rhs.dtype != inType;
+  bool copyOut = !outFits || out.dtype != outType;
+  const Dims batch = p.batchDims;
+  Scratch<char> a(copyLhs ? p.batch * p.m * p.k * itemSize(inType) : 0);
+  Scratch<char> b(copyRhs ? p.batch * p.k * p.n * itemSize(inType) : 0);
+  Scratch<char> c(copyOut ? p.batch * p.m * p.n * itemSize(outType) : 0);
+  p.a = lhs.data;
+  p.b = rhs.data;
+  p.c = out.data;
+  if (copyLhs) {
+    copyAs(a, inType, lhs.data, lhs.dtype, batch, 0, rows, 0, depth, 0, true);
+    denseBatch(p.batchDims, 0, p.m * p.k);
+    p.a = a;
+    p.am = p.k;
+    p.ak = 1;
+  }
+  if (copyRhs) {
+    copyAs(b, inType, rhs.data, rhs.dtype, batch, 1, depth, 1, cols, 0, true);
+    denseBatch(p.batchDims, 1, p.k * p.n);
+    p.b = b;
+    p.bk = p.n;
+    p.bn = 1;
+  }
+  if (copyOut) {
+    denseBatch(p.batchDims, 2, p.m * p.n);
+    p.c = c;
+    p.cm = p.n;
+    p.cn = 1;
+  }
+  direct(p);
+  if (copyOut)
+    copyAs(out.data, out.dtype, c, outType, batch, 2, rows, 1, cols, 1, false);
+}
+
+} // namespace
+} // namespace lingon
+
+LINGON_KERNEL(dot_general, lingon::dotGeneral)

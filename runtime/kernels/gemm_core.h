@@ -1,0 +1,226 @@
+//===- gemm_core.h - Packed matrix product of any dtype -------------------===//
+//
+// C[m, n] = sum over k of A[m, k] * B[k, n], with arbitrary element strides on
+// all three and conversion of the operands while packing. The product is cut
+// into blocks that fit the caches; a micro-kernel keeps a tile of C in vector
+// registers.
+//
+//===----------------------------------------------------------------------===//
+#ifndef LINGON_RUNTIME_KERNELS_GEMM_CORE_H
+#define LINGON_RUNTIME_KERNELS_GEMM_CORE_H
+
+#include "convert.h"
+
+namespace lingon {
+namespace {
+
+#if LINGON_KERNEL_LEVEL >= 4
+constexpr int VectorBytes = 64, TileRows = 12, TileVectors = 2;
+#elif LINGON_KERNEL_LEVEL >= 3
+constexpr int VectorBytes = 32, TileRows = 6, TileVectors = 2;
+#elif defined(__aarch64__)
+constexpr int VectorBytes = 16, TileRows = 8, TileVectors = 2;
+#else
+constexpr int VectorBytes = 16, TileRows = 4, TileVectors = 2;
+#endif
+
+template <class T> struct VectorOf {
+  typedef T type __attribute__((vector_size(VectorBytes), aligned(alignof(T)),
+                                may_alias));
+  static constexpr int lanes = VectorBytes / int(sizeof(T));
+};
+
+/// A strided matrix.
+template <class T> struct Matrix {
+  T *data;
+  int64_t rowStride, colStride;
+  T &at(int64_t i, int64_t j) const {
+    return data[i * rowStride + j * colStride];
+  }
+  Matrix block(int64_t i, int64_t j) const {
+    return {data + i * rowStride + j * colStride, rowStride, colStride};
+  }
+  Matrix transposed() const { return {data, colStride, rowStride}; }
+};
+
+/// Packs a width x depth panel as depth groups of Width elements, the missing
+/// ones zero. element(w, d) is src[w * widthStride + d * depthStride].
+template <class W, int Width, class S>
+void packPanel(W *__restrict dst, const S *__restrict src, int64_t width,
+               int64_t depth, int64_t widthStride, int64_t depthStride) {
+  if (width == Width && widthStride == 1) {
+    for (int64_t d = 0; d < depth; ++d, dst += Width)
+      for (int w = 0; w < Width; ++w)
+        dst[w] = convert<W>(src[d * depthStride + w]);
+    return;
+  }
+  if (width < Width)
+    memset(dst, 0, size_t(depth) * Width * sizeof(W));
+  if (depthStride == 1) {
+    // Blocks of eight reads per row keep both sides within a few cache lines.
+    int64_t d = 0;
+    for (; d + 8 <= depth; d += 8)
+      for (int64_t w = 0; w < width; ++w) {
+        const S *from = src + w * widthStride + d;
+        for (int i = 0; i < 8; ++i)
+          dst[(d + i) * Width + w] = convert<W>(from[i]);
+      }
+    for (; d < depth; ++d)
+      for (int64_t w = 0; w < width; ++w)
+        dst[d * Width + w] = convert<W>(src[w * widthStride + d]);
+    return;
+  }
+  for (int64_t d = 0; d < depth; ++d)
+    for (int64_t w = 0; w < width; ++w)
+      dst[d * Width + w] = convert<W>(src[w * widthStride + d * depthStride]);
+}
+
+/// tile[Rows][Vectors] = sum over depth of a[d][row] * b[d][:].
+template <class W, int Rows, int Vectors>
+inline void microKernel(const W *__restrict a, const W *__restrict b,
+                        int64_t depth, W *__restrict tile) {
+  using V = typename VectorOf<W>::type;
+  constexpr int lanes = VectorOf<W>::lanes;
+  V acc[Rows][Vectors];
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i)
+#pragma GCC unroll 4
+    for (int v = 0; v < Vectors; ++v)
+      acc[i][v] = V{};
+  for (int64_t d = 0; d < depth; ++d) {
+    V bv[Vectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < Vectors; ++v)
+      bv[v] = *reinterpret_cast<const V *>(b + v * lanes);
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; ++i)
+#pragma GCC unroll 4
+      for (int v = 0; v < Vectors; ++v)
+        acc[i][v] += a[i] * bv[v];
+    a += Rows;
+    b += Vectors * lanes;
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i)
+#pragma GCC unroll 4
+    for (int v = 0; v < Vectors; ++v)
+      *reinterpret_cast<V *>(tile + (i * Vectors + v) * lanes) = acc[i][v];
+}
+
+/// Writes or adds a rows x cols tile to c.
+template <class W, class O>
+inline void storeTile(const W *__restrict tile, int64_t tileCols, Matrix<O> c,
+                      int64_t rows, int64_t cols, bool accumulate) {
+  for (int64_t i = 0; i < rows; ++i) {
+    O *row = c.data + i * c.rowStride;
+    const W *from = tile + i * tileCols;
+    if (accumulate) {
+      for (int64_t j = 0; j < cols; ++j)
+        row[j * c.colStride] =
+            convert<O>(W(convert<W>(row[j * c.colStride]) + from[j]));
+    } else if (c.colStride == 1) {
+      for (int64_t j = 0; j < cols; ++j)
+        row[j] = convert<O>(from[j]);
+    } else {
+      for (int64_t j = 0; j < cols; ++j)
+        row[j * c.colStride] = convert<O>(from[j]);
+    }
+  }
+}
+
+/// The work of one tile column: all row panels of packed A against one panel
+/// of packed B.
+template <class W, int Vectors, class O>
+void rowPanels(const W *packedA, const W *panelB, Matrix<O> c, int64_t m,
+               int64_t cols, int64_t depth, bool accumulate) {
+  constexpr int tileCols = Vectors * VectorOf<W>::lanes;
+  W tile[TileRows * tileCols];
+  for (int64_t i = 0; i < m; i += TileRows) {
+    int64_t rows = minOf<int64_t>(TileRows, m - i);
+    const W *panelA = packedA + i * depth;
+    if (rows > (TileRows + 1) / 2)
+      microKernel<W, TileRows, Vectors>(panelA, panelB, depth, tile);
+    else if (rows > (TileRows + 3) / 4)
+      microKernel<W, (TileRows + 1) / 2, Vectors>(panelA, panelB, depth, tile);
+    else
+      microKernel<W, (TileRows + 3) / 4, Vectors>(panelA, panelB, depth, tile);
+    storeTile<W>(tile, tileCols, c.block(i, 0), rows, cols, accumulate);
+  }
+}
+
+/// Packs row panels as rowPanels expects them.
+template <class W, class S>
+void packRows(W *packed, Matrix<const S> a, int64_t m, int64_t depth) {
+  for (int64_t i = 0; i < m; i += TileRows) {
+    int64_t rows = minOf<int64_t>(TileRows, m - i);
+    W *panel = packed + i * depth;
+    const S *from = &a.at(i, 0);
+    if (rows > (TileRows + 1) / 2)
+      packPanel<W, TileRows>(panel, from, rows, depth, a.rowStride,
+                             a.colStride);
+    else if (rows > (TileRows + 3) / 4)
+      packPanel<W, (TileRows + 1) / 2>(panel, from, rows, depth, a.rowStride,
+                                       a.colStride);
+    else
+      packPanel<W, (TileRows + 3) / 4>(panel, from, rows, depth, a.rowStride,
+                                       a.colStride);
+  }
+}
+
+/// Depth of one block: the longest sum that stays in registers.
+template <class W> constexpr int64_t depthBlockOf() {
+  return 2048 / int64_t(sizeof(W)) < 256 ? 256 : 2048 / int64_t(sizeof(W));
+}
+
+/// One thread's product. W is the arithmetic type. A floating O narrower than
+/// W needs k <= depthBlockOf<W>(), since partial sums would be rounded.
+template <class W, class S, class O>
+void packedProduct(Matrix<const S> a, Matrix<const S> b, Matrix<O> c,
+                   int64_t m, int64_t n, int64_t k) {
+  constexpr int lanes = VectorOf<W>::lanes;
+  constexpr int Cols = TileVectors * lanes;
+  constexpr int64_t depthBlock = depthBlockOf<W>();
+  constexpr int64_t rowBlock =
+      (int64_t(512) * 1024 / (depthBlock * int64_t(sizeof(W)))) / TileRows *
+      TileRows;
+  constexpr int64_t colBlock = 4096 / Cols * Cols;
+  int64_t kb = minOf(depthBlock, k);
+  int64_t mb = minOf(rowBlock, (m + TileRows - 1) / TileRows * TileRows);
+  int64_t nb = minOf(colBlock, (n + Cols - 1) / Cols * Cols);
+  Scratch<W> packedA(mb * kb), packedB(nb * kb);
+  for (int64_t j0 = 0; j0 < n; j0 += colBlock) {
+    int64_t nn = minOf(colBlock, n - j0);
+    for (int64_t k0 = 0; k0 < k; k0 += depthBlock) {
+      int64_t kk = minOf(depthBlock, k - k0);
+      for (int64_t j = 0; j < nn; j += Cols) {
+        int64_t cols = minOf<int64_t>(Cols, nn - j);
+        const S *from = &b.at(k0, j0 + j);
+        if (cols > lanes)
+          packPanel<W, Cols>(packedB + j * kk, from, cols, kk, b.colStride,
+                             b.rowStride);
+        else
+          packPanel<W, lanes>(packedB + j * kk, from, cols, kk, b.colStride,
+                              b.rowStride);
+      }
+      for (int64_t i0 = 0; i0 < m; i0 += rowBlock) {
+        int64_t mm = minOf(rowBlock, m - i0);
+        packRows<W>(packedA, a.block(i0, k0), mm, kk);
+        for (int64_t j = 0; j < nn; j += Cols) {
+          int64_t cols = minOf<int64_t>(Cols, nn - j);
+          Matrix<O> to = c.block(i0, j0 + j);
+          if (cols > lanes)
+            rowPanels<W, TileVectors>(packedA, packedB + j * kk, to, mm, cols,
+                                      kk, k0 != 0);
+          else
+            rowPanels<W, 1>(packedA, packedB + j * kk, to, mm, cols, kk,
+                            k0 != 0);
+        }
+      }
+    }
+  }
+}
+
+} // namespace
+} // namespace lingon
+
+#endif // LINGON_RUNTIME_KERNELS_GEMM_CORE_H
