@@ -1,0 +1,70 @@
+//===- buffers.h - where memrefs come from ----------------------*- C++ -*-===//
+
+#ifndef LINGON_PASSES_BUFFERS_H
+#define LINGON_PASSES_BUFFERS_H
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
+
+namespace lingon {
+
+/// The memref that `value` is a view of, looking through view-like operations.
+inline mlir::Value bufferRoot(mlir::Value value) {
+  while (auto view = value.getDefiningOp<mlir::ViewLikeOpInterface>())
+    value = view.getViewSource();
+  return value;
+}
+
+inline bool isAllocation(mlir::Value root) {
+  return root.getDefiningOp<mlir::memref::AllocOp>() ||
+         root.getDefiningOp<mlir::memref::AllocaOp>();
+}
+
+/// True for an argument of a public function: the caller of compiled code hands
+/// over distinct buffers (or equal ones that are only read).
+inline bool isEntryArgument(mlir::Value root) {
+  auto argument = llvm::dyn_cast<mlir::BlockArgument>(root);
+  if (!argument)
+    return false;
+  auto function = llvm::dyn_cast<mlir::FunctionOpInterface>(
+      argument.getOwner()->getParentOp());
+  return function && argument.getOwner()->isEntryBlock() &&
+         function.isPublic();
+}
+
+/// False only if buffers with these roots certainly do not overlap.
+inline bool rootsMayAlias(mlir::Value a, mlir::Value b) {
+  if (a == b)
+    return true;
+  auto known = [](mlir::Value v) {
+    return isAllocation(v) || isEntryArgument(v) ||
+           v.getDefiningOp<mlir::memref::GetGlobalOp>();
+  };
+  return !(known(a) && known(b));
+}
+
+/// True unless `op`, with all that it contains, certainly leaves the buffer
+/// with the root `root` alone.
+inline bool mayTouch(mlir::Operation *op, mlir::Value root) {
+  if (mlir::isMemoryEffectFree(op))
+    return false;
+  return op
+      ->walk([&](mlir::Operation *inner) {
+        if (llvm::isa<mlir::CallOpInterface>(inner))
+          return mlir::WalkResult::interrupt();
+        if (inner->getNumRegions() == 0 && mlir::isMemoryEffectFree(inner))
+          return mlir::WalkResult::advance();
+        for (mlir::Value operand : inner->getOperands())
+          if (llvm::isa<mlir::BaseMemRefType>(operand.getType()) &&
+              rootsMayAlias(bufferRoot(operand), root))
+            return mlir::WalkResult::interrupt();
+        return mlir::WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+} // namespace lingon
+
+#endif // LINGON_PASSES_BUFFERS_H

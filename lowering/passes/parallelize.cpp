@@ -1,0 +1,464 @@
+//===- parallelize.cpp - parallel loops run on the thread pool ------------===//
+//
+// An outermost scf.parallel becomes a private function over a range of
+// iterations, called at once or, above a threshold of work, through
+// lingon_rt_parallel_for. Buffers are arguments of that function, noalias where
+// they certainly do not overlap. Small loops stay where they are, serial.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Registration.h"
+#include "buffers.h"
+
+#include "mlir/Conversion/LLVMCommon/LoweringOptions.h"
+#include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/MemRef/Utils/MemRefUtils.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+using namespace mlir;
+
+namespace {
+
+constexpr StringLiteral kParallelFor = "lingon_rt_parallel_for";
+
+/// Work is counted in scalar operations; a vectorised one takes about 0.1 ns.
+constexpr int64_t kElementaryFunctionWork = 12;
+constexpr int64_t kUnknownTripCount = 16;
+
+int64_t saturatingMul(int64_t a, int64_t b) {
+  int64_t result;
+  return llvm::MulOverflow(a, b, result)
+             ? std::numeric_limits<int64_t>::max() / 4
+             : std::min(result, std::numeric_limits<int64_t>::max() / 4);
+}
+
+std::optional<int64_t> tripCount(Value lower, Value upper, Value step) {
+  std::optional<int64_t> low = getConstantIntValue(lower);
+  std::optional<int64_t> high = getConstantIntValue(upper);
+  std::optional<int64_t> by = getConstantIntValue(step);
+  if (!low || !high || !by || *by <= 0)
+    return std::nullopt;
+  return std::max<int64_t>(0, llvm::divideCeil(*high - *low, *by));
+}
+
+/// The trip count of a loop; of `i to min(i + n, m)` it is n.
+int64_t estimatedTripCount(scf::ForOp loop) {
+  if (auto count = tripCount(loop.getLowerBound(), loop.getUpperBound(),
+                             loop.getStep()))
+    return *count;
+  Value upper = loop.getUpperBound();
+  if (auto min = upper.getDefiningOp<arith::MinSIOp>())
+    upper = min.getLhs();
+  if (auto add = upper.getDefiningOp<arith::AddIOp>())
+    if (add.getLhs() == loop.getLowerBound())
+      if (auto size = getConstantIntValue(add.getRhs()))
+        return *size;
+  return kUnknownTripCount;
+}
+
+int64_t workOf(Block &block) {
+  int64_t work = 0;
+  for (Operation &op : block) {
+    int64_t own = 1;
+    if (auto loop = dyn_cast<scf::ForOp>(op)) {
+      own = saturatingMul(workOf(*loop.getBody()), estimatedTripCount(loop));
+    } else if (auto loop = dyn_cast<scf::ParallelOp>(op)) {
+      own = workOf(*loop.getBody());
+      for (auto [low, high, step] :
+           llvm::zip(loop.getLowerBound(), loop.getUpperBound(),
+                     loop.getStep()))
+        own = saturatingMul(
+            own, tripCount(low, high, step).value_or(kUnknownTripCount));
+    } else if (op.getNumRegions() > 0) {
+      for (Region &region : op.getRegions())
+        for (Block &inner : region)
+          own += workOf(inner);
+    } else if (isa<func::CallOp>(op) ||
+               (isa_and_present<math::MathDialect>(op.getDialect()) &&
+                !isa<math::AbsFOp, math::FmaOp, math::CopySignOp>(op))) {
+      own = kElementaryFunctionWork;
+    } else if (op.hasTrait<OpTrait::ConstantLike>() ||
+               op.hasTrait<OpTrait::IsTerminator>()) {
+      own = 0;
+    }
+    work = std::min(work + own, std::numeric_limits<int64_t>::max() / 4);
+  }
+  return work;
+}
+
+struct ParallelizePass
+    : public PassWrapper<ParallelizePass, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ParallelizePass)
+  ParallelizePass() = default;
+  ParallelizePass(const ParallelizePass &other) : PassWrapper(other) {}
+  StringRef getArgument() const final { return "lingon-parallelize"; }
+  StringRef getDescription() const final {
+    return "outline parallel loops and run large ones on the thread pool";
+  }
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<arith::ArithDialect, func::FuncDialect, LLVM::LLVMDialect,
+                    memref::MemRefDialect, scf::SCFDialect>();
+  }
+  Option<int64_t> threshold{
+      *this, "threshold", llvm::cl::init(400000),
+      llvm::cl::desc("work from which a loop runs on several threads")};
+  Option<int64_t> grain{*this, "grain", llvm::cl::init(100000),
+                        llvm::cl::desc("work of one task, at least")};
+  Option<int64_t> outline{
+      *this, "outline", llvm::cl::init(4096),
+      llvm::cl::desc("work from which a loop becomes its own function")};
+
+  void runOnOperation() override {
+    SymbolTable table(getOperation());
+    symbols = &table;
+    SmallVector<scf::ParallelOp> loops;
+    getOperation().walk([&](scf::ParallelOp loop) {
+      if (!loop->getParentOfType<scf::ParallelOp>())
+        loops.push_back(loop);
+    });
+    for (scf::ParallelOp loop : loops)
+      if (failed(handle(loop)))
+        return signalPassFailure();
+  }
+
+  LogicalResult handle(scf::ParallelOp loop) {
+    if (loop.getNumReductions() != 0)
+      return loop.emitOpError("with reductions is not supported by "
+                              "lingon-parallelize");
+    int64_t iterations = 1;
+    SmallVector<int64_t> extents;
+    bool isStatic = true;
+    for (auto [low, high, step] : llvm::zip(
+             loop.getLowerBound(), loop.getUpperBound(), loop.getStep())) {
+      auto count = tripCount(low, high, step);
+      isStatic &= count && getConstantIntValue(low) == 0 &&
+                  getConstantIntValue(step) == 1;
+      extents.push_back(count.value_or(0));
+      iterations = saturatingMul(iterations, count.value_or(0));
+    }
+    int64_t each = std::max<int64_t>(1, workOf(*loop.getBody()));
+    int64_t total = saturatingMul(each, iterations);
+    if (!isStatic || total < outline || !outlineLoop(loop, extents, iterations,
+                                                     each, total)) {
+      makeSerial(loop);
+    }
+    return success();
+  }
+
+  void makeSerial(scf::ParallelOp loop) {
+    OpBuilder builder(loop);
+    Location loc = loop.getLoc();
+    SmallVector<Value> ivs;
+    for (auto [low, high, step] : llvm::zip(
+             loop.getLowerBound(), loop.getUpperBound(), loop.getStep())) {
+      auto serial = scf::ForOp::create(builder, loc, low, high, step);
+      ivs.push_back(serial.getInductionVar());
+      builder.setInsertionPointToStart(serial.getBody());
+    }
+    moveBody(loop, builder, ivs);
+    loop.erase();
+  }
+
+  static void moveBody(scf::ParallelOp loop, OpBuilder &builder,
+                       ValueRange ivs) {
+    Block *body = loop.getBody();
+    for (auto [argument, value] : llvm::zip(body->getArguments(), ivs))
+      argument.replaceAllUsesWith(value);
+    Block *target = builder.getInsertionBlock();
+    Block::iterator at = builder.getInsertionPoint();
+    target->getOperations().splice(at, body->getOperations(), body->begin(),
+                                   std::prev(body->end()));
+  }
+
+  /// Moves what the body needs from outside and what is cheap to compute again
+  /// into the body; returns what remains to be passed, or nothing if a buffer
+  /// cannot be passed as a bare pointer.
+  std::optional<SetVector<Value>> captures(scf::ParallelOp loop) {
+    OpBuilder builder(&getContext());
+    SetVector<Value> values;
+    for (;;) {
+      values.clear();
+      getUsedValuesDefinedAbove(loop.getRegion(), values);
+      bool changed = false;
+      for (Value value : values) {
+        Operation *op = value.getDefiningOp();
+        if (!op || !(op->hasTrait<OpTrait::ConstantLike>() ||
+                     isa<ViewLikeOpInterface>(op) ||
+                     isa<memref::GetGlobalOp>(op)))
+          continue;
+        if (isa<memref::ViewOp>(op))
+          continue;
+        builder.setInsertionPointToStart(loop.getBody());
+        Operation *clone = builder.clone(*op);
+        for (auto [from, to] :
+             llvm::zip(op->getResults(), clone->getResults()))
+          from.replaceUsesWithIf(to, [&](OpOperand &use) {
+            return loop.getRegion().isAncestor(
+                use.getOwner()->getParentRegion());
+          });
+        changed = true;
+      }
+      if (!changed)
+        break;
+    }
+    for (Value value : values) {
+      Type type = value.getType();
+      if (auto memref = dyn_cast<MemRefType>(type)) {
+        if (!memref::isStaticShapeAndContiguousRowMajor(memref) ||
+            !memref.getLayout().isIdentity())
+          return std::nullopt;
+      } else if (!type.isIntOrIndexOrFloat() && !isa<ComplexType>(type) &&
+                 !isa<LLVM::LLVMPointerType>(type)) {
+        return std::nullopt;
+      }
+    }
+    return values;
+  }
+
+  static bool isWritten(scf::ParallelOp loop, Value buffer) {
+    return loop
+        ->walk([&](Operation *op) {
+          auto effects = dyn_cast<MemoryEffectOpInterface>(op);
+          for (OpOperand &operand : op->getOpOperands()) {
+            if (!isa<BaseMemRefType>(operand.get().getType()) ||
+                lingon::bufferRoot(operand.get()) != buffer ||
+                isa<ViewLikeOpInterface>(op))
+              continue;
+            if (!effects)
+              return WalkResult::interrupt();
+            SmallVector<MemoryEffects::EffectInstance> found;
+            effects.getEffectsOnValue(operand.get(), found);
+            for (const auto &effect : found)
+              if (!isa<MemoryEffects::Read>(effect.getEffect()))
+                return WalkResult::interrupt();
+          }
+          return WalkResult::advance();
+        })
+        .wasInterrupted();
+  }
+
+  bool outlineLoop(scf::ParallelOp loop, ArrayRef<int64_t> extents,
+                   int64_t iterations, int64_t each, int64_t total) {
+    // Heap buffers made per iteration would have no owner.
+    if (loop->walk([](memref::AllocOp) { return WalkResult::interrupt(); })
+            .wasInterrupted()) {
+      loop.emitRemark("parallel loop stays serial: it allocates a buffer per "
+                      "iteration that is too large for the stack");
+      return false;
+    }
+    auto captured = captures(loop);
+    if (!captured) {
+      loop.emitRemark("parallel loop stays serial: it uses a buffer that is "
+                      "not contiguous");
+      return false;
+    }
+    MLIRContext *context = &getContext();
+    Location loc = loop.getLoc();
+    auto parent = loop->getParentOfType<FunctionOpInterface>();
+    bool threaded = total >= threshold && iterations > 1;
+
+    OpBuilder builder(context);
+    builder.setInsertionPoint(parent);
+    Type index = builder.getIndexType();
+    SmallVector<Type> inputs{index, index};
+    for (Value value : *captured)
+      inputs.push_back(value.getType());
+    auto kernel = func::FuncOp::create(
+        builder, loc, (parent.getName() + "_kernel").str(),
+        builder.getFunctionType(inputs, {}));
+    kernel.setPrivate();
+    symbols->insert(kernel);
+    SmallVector<Value> roots;
+    SmallVector<bool> written;
+    for (Value value : *captured) {
+      bool buffer = isa<MemRefType>(value.getType());
+      roots.push_back(buffer ? lingon::bufferRoot(value) : Value());
+      written.push_back(buffer && isWritten(loop, value));
+    }
+    for (auto [i, value] : llvm::enumerate(*captured)) {
+      if (!roots[i])
+        continue;
+      bool alone = true;
+      for (auto [j, other] : llvm::enumerate(*captured))
+        if (i != j && roots[j] && (written[i] || written[j]) &&
+            lingon::rootsMayAlias(roots[i], roots[j]))
+          alone = false;
+      if (alone)
+        kernel.setArgAttr(2 + i, LLVM::LLVMDialect::getNoAliasAttrName(),
+                          builder.getUnitAttr());
+    }
+
+    Block *entry = kernel.addEntryBlock();
+    builder.setInsertionPointToStart(entry);
+    for (auto [i, value] : llvm::enumerate(*captured))
+      Value(value).replaceUsesWithIf(entry->getArgument(2 + i),
+                                     [&](OpOperand &use) {
+        return loop.getRegion().isAncestor(use.getOwner()->getParentRegion());
+      });
+    Value one = arith::ConstantIndexOp::create(builder, loc, 1);
+    auto range = scf::ForOp::create(builder, loc, entry->getArgument(0),
+                                    entry->getArgument(1), one);
+    func::ReturnOp::create(builder, loc);
+    builder.setInsertionPointToStart(range.getBody());
+    SmallVector<Value> ivs(extents.size());
+    Value rest = range.getInductionVar();
+    for (size_t d = extents.size(); d-- > 1;) {
+      Value extent = arith::ConstantIndexOp::create(builder, loc, extents[d]);
+      ivs[d] = arith::RemUIOp::create(builder, loc, rest, extent);
+      rest = arith::DivUIOp::create(builder, loc, rest, extent);
+    }
+    ivs[0] = rest;
+    moveBody(loop, builder, ivs);
+
+    builder.setInsertionPoint(loop);
+    if (threaded)
+      callThreaded(builder, loc, kernel, *captured, iterations,
+                   std::max<int64_t>(1, grain / each));
+    else
+      callSerial(builder, loc, kernel, *captured, iterations);
+    loop.erase();
+    return true;
+  }
+
+  static void callSerial(OpBuilder &builder, Location loc, func::FuncOp kernel,
+                         const SetVector<Value> &captured,
+                         int64_t iterations) {
+    SmallVector<Value> arguments{
+        arith::ConstantIndexOp::create(builder, loc, 0),
+        arith::ConstantIndexOp::create(builder, loc, iterations)};
+    llvm::append_range(arguments, captured);
+    func::CallOp::create(builder, loc, kernel, arguments);
+  }
+
+  LLVM::LLVMFuncOp parallelFor(Location loc) {
+    if (auto known = symbols->lookup<LLVM::LLVMFuncOp>(kParallelFor))
+      return known;
+    OpBuilder builder(&getContext());
+    builder.setInsertionPointToStart(getOperation().getBody());
+    Type ptr = LLVM::LLVMPointerType::get(&getContext());
+    Type i64 = builder.getI64Type();
+    auto function = LLVM::LLVMFuncOp::create(
+        builder, loc, kParallelFor,
+        LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(&getContext()),
+                                    {ptr, ptr, i64, i64}));
+    function.setPrivate();
+    symbols->insert(function);
+    return function;
+  }
+
+  /// Captured values travel in a struct on the stack; a thunk unpacks them.
+  void callThreaded(OpBuilder &builder, Location loc, func::FuncOp kernel,
+                    const SetVector<Value> &captured, int64_t iterations,
+                    int64_t grainSize) {
+    MLIRContext *context = &getContext();
+    LLVMTypeConverter converter(context);
+    Type ptr = LLVM::LLVMPointerType::get(context);
+    Type i64 = builder.getI64Type();
+    SmallVector<Type> fields;
+    for (Value value : captured)
+      fields.push_back(isa<MemRefType>(value.getType())
+                           ? ptr
+                           : converter.convertType(value.getType()));
+    auto frame = LLVM::LLVMStructType::getLiteral(context, fields);
+
+    // The thunk: void (void *frame, int64_t begin, int64_t end).
+    OpBuilder module(context);
+    module.setInsertionPointAfter(kernel);
+    auto thunk = func::FuncOp::create(
+        module, loc, (kernel.getName() + "_thunk").str(),
+        module.getFunctionType({ptr, i64, i64}, {}));
+    thunk.setPrivate();
+    symbols->insert(thunk);
+    Block *entry = thunk.addEntryBlock();
+    module.setInsertionPointToStart(entry);
+    Type index = module.getIndexType();
+    SmallVector<Value> arguments{
+        arith::IndexCastOp::create(module, loc, index, entry->getArgument(1)),
+        arith::IndexCastOp::create(module, loc, index, entry->getArgument(2))};
+    for (auto [i, value] : llvm::enumerate(captured)) {
+      Value slot = LLVM::GEPOp::create(
+          module, loc, ptr, frame, entry->getArgument(0),
+          ArrayRef<LLVM::GEPArg>{0, static_cast<int32_t>(i)});
+      Value loaded = LLVM::LoadOp::create(module, loc, fields[i], slot);
+      arguments.push_back(fromField(module, loc, converter, value, loaded));
+    }
+    func::CallOp::create(module, loc, kernel, arguments);
+    func::ReturnOp::create(module, loc);
+
+    LLVM::LLVMFuncOp runtime = parallelFor(loc);
+    OpBuilder top(context);
+    auto parent = builder.getInsertionBlock()
+                      ->getParentOp()
+                      ->getParentOfType<FunctionOpInterface>();
+    if (auto self = dyn_cast<FunctionOpInterface>(
+            builder.getInsertionBlock()->getParentOp()))
+      parent = self;
+    top.setInsertionPointToStart(&parent.getFunctionBody().front());
+    Value oneElement =
+        LLVM::ConstantOp::create(top, loc, i64, top.getI64IntegerAttr(1));
+    Value space =
+        LLVM::AllocaOp::create(top, loc, ptr, frame, oneElement, 8);
+    for (auto [i, value] : llvm::enumerate(captured)) {
+      Value slot = LLVM::GEPOp::create(
+          builder, loc, ptr, frame, space,
+          ArrayRef<LLVM::GEPArg>{0, static_cast<int32_t>(i)});
+      LLVM::StoreOp::create(builder, loc,
+                            toField(builder, loc, converter, value), slot);
+    }
+    Value constant = func::ConstantOp::create(
+        builder, loc, thunk.getFunctionType(), thunk.getName());
+    Value address = UnrealizedConversionCastOp::create(builder, loc, ptr,
+                                                       constant)
+                        .getResult(0);
+    Value count = LLVM::ConstantOp::create(
+        builder, loc, i64, builder.getI64IntegerAttr(iterations));
+    Value by = LLVM::ConstantOp::create(builder, loc, i64,
+                                        builder.getI64IntegerAttr(grainSize));
+    LLVM::CallOp::create(builder, loc, runtime,
+                         ValueRange{address, space, count, by});
+  }
+
+  static Value toField(OpBuilder &builder, Location loc,
+                       LLVMTypeConverter &converter, Value value) {
+    Type type = converter.convertType(value.getType());
+    if (type == value.getType())
+      return value;
+    Value cast =
+        UnrealizedConversionCastOp::create(builder, loc, type, value)
+            .getResult(0);
+    if (isa<MemRefType>(value.getType()))
+      return LLVM::ExtractValueOp::create(builder, loc, cast,
+                                          ArrayRef<int64_t>{1});
+    return cast;
+  }
+
+  static Value fromField(OpBuilder &builder, Location loc,
+                         LLVMTypeConverter &converter, Value value,
+                         Value loaded) {
+    auto type = dyn_cast<MemRefType>(value.getType());
+    if (type)
+      loaded = MemRefDescriptor::fromStaticShape(builder, loc, converter, type,
+                                                 loaded);
+    if (loaded.getType() == value.getType())
+      return loaded;
+    return UnrealizedConversionCastOp::create(builder, loc, value.getType(),
+                                              loaded)
+        .getResult(0);
+  }
+
+  SymbolTable *symbols = nullptr;
+};
+
+} // namespace
+
+LINGON_REGISTER_PASS(ParallelizePass)
