@@ -87,6 +87,7 @@ class Primitive:
         axis_names: Callable[[dict], tuple] | None = None,
         dce: Callable[..., Any] | None = None,
         params_text: Callable[[Any], dict | None] | None = None,
+        forbidden: Callable[[], Exception] | None = None,
     ):
         if name in registry:
             raise ValueError(f"primitive {name!r} is declared twice")
@@ -102,6 +103,8 @@ class Primitive:
         self.axis_names = axis_names
         self.dce = dce
         self.params_text = params_text
+        # The error of a program in which this primitive is still there when it is compiled.
+        self.forbidden = forbidden
         self._evaluate = evaluate
         registry[name] = self
 

@@ -157,10 +157,11 @@ def batch_jaxpr(
 
 
 class AxisMoves:
-    """The two array operations that batching itself needs; set by the structural primitives."""
+    """The array operations that batching itself needs; set by the structural primitives."""
 
     moveaxis: Callable[[Any, int, int], Any]
     broadcast: Callable[[Any, int, int], Any]
+    sum: Callable[[Any, int], Any]
 
 
 moves = AxisMoves()

@@ -17,7 +17,7 @@ from ...runtime import ArrayImpl, JitDispatch
 from ..core import config, dtypes, eager, pytree
 from ..core.avals import ShapedArray, get_aval
 from ..core.interpreter import eval_jaxpr, jaxpr_as_fun
-from ..core.jaxpr import ClosedJaxpr, DropVar, JaxprEqn
+from ..core.jaxpr import ClosedJaxpr, JaxprEqn, subjaxprs
 from ..core.primitive import Primitive, absent
 from ..core.rules import Zero, is_undefined
 from ..core.staging import DebugInfo, trace_to_closed, trace_to_jaxpr
@@ -50,6 +50,7 @@ class Program:
     """
 
     def __init__(self, closed: ClosedJaxpr, name: str, donated: Sequence[bool], keep_unused: bool):
+        _check_compilable(closed.jaxpr)
         self.name = name
         self.in_avals, self.out_avals = closed.in_avals, closed.out_avals
         if keep_unused:
@@ -89,6 +90,14 @@ class Program:
         if config.debug_nans.value or config.debug_infs.value:
             eager.check_finite(f"the jitted function {self.name}", outs)
         return outs
+
+
+def _check_compilable(jaxpr: Any) -> None:
+    for eqn in jaxpr.eqns:
+        if eqn.primitive.forbidden is not None:
+            raise eqn.primitive.forbidden()
+        for sub in subjaxprs(eqn.params):
+            _check_compilable(sub)
 
 
 def _from_physical(x: Any, aval: Any) -> Any:

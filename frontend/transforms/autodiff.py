@@ -1,0 +1,643 @@
+"""Differentiation as users call it: grad, vjp, jvp, linearize, Jacobians, Hessians."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core import dtypes, errors, pytree
+from ..core.avals import get_aval
+from ..core.rules import Zero, instantiate
+from ..core.staging import trace_to_jaxpr
+from .api_util import FlatFun, check_callable, debug_info, fun_name, fun_where
+from .batching import Axis, batch_flat, move_batch_axis
+from .jvp import jvp_flat
+from .linearize import Linearized, linearize_flat
+from .transpose import backward_pass
+
+
+def _check_values(leaves: Sequence[Any]) -> None:
+    for x in leaves:
+        try:
+            get_aval(x)
+        except TypeError:
+            raise TypeError(f"Argument '{x}' of type {type(x)} is not a valid JAX type.") from None
+
+
+def _zero_tangent(aval: Any) -> Any:
+    """The value of a symbolic zero, for the user: float0 arrays for integers."""
+    if aval.dtype == dtypes.float0:
+        return np.zeros(aval.shape, dtypes.float0)
+    return instantiate(Zero(aval))
+
+
+def _instantiate(t: Any) -> Any:
+    return _zero_tangent(t.aval) if type(t) is Zero else t
+
+
+def _select_args(args: tuple, argnums: int | Sequence[int], who: str) -> tuple[tuple[int, ...], bool]:
+    single = isinstance(argnums, (int, np.integer))
+    nums = (int(argnums),) if single else tuple(argnums)  # type: ignore[arg-type]
+    top = max(nums) if nums else -1
+    if top >= len(args) or any(n < -len(args) for n in nums):
+        need = top + 1 if top >= len(args) else -min(nums)
+        raise TypeError(
+            f"differentiating with respect to argnums={argnums} requires at least {need} "
+            "positional arguments to be passed by the caller, but got only "
+            f"{len(args)} positional arguments."
+        )
+    return tuple(n % len(args) for n in nums), single
+
+
+def _check_input(name: str, holomorphic: bool, allow_int: bool, x: Any) -> None:
+    dt = getattr(get_aval(x), "dtype", None)
+    if holomorphic:
+        if not dtypes.is_complex(dt):
+            raise TypeError(
+                f"{name} with holomorphic=True requires inputs with complex dtype, but got "
+                f"{dtypes.dtype_name(dt)}."
+            )
+    if dtypes.is_extended(dt) or dtypes.is_integer(dt) or dtypes.is_bool(dt):
+        if not allow_int:
+            raise TypeError(
+                f"{name} requires real- or complex-valued inputs (input dtype that is a sub-dtype "
+                f"of np.inexact), but got {dtypes.dtype_name(dt)}. If you want to use Boolean- or "
+                "integer-valued inputs, use vjp or set allow_int to True."
+            )
+    elif not dtypes.is_inexact(dt):
+        raise TypeError(
+            f"{name} requires numerical-valued inputs (input dtype that is a sub-dtype of np.bool_ "
+            f"or np.number), but got {dtypes.dtype_name(dt)}."
+        )
+
+
+def _check_output(name: str, holomorphic: bool, x: Any) -> None:
+    dt = get_aval(x).dtype  # type: ignore[attr-defined]
+    if dtypes.is_extended(dt):
+        raise TypeError(f"{name} with output element type {dtypes.dtype_name(dt)}")
+    if holomorphic:
+        if not dtypes.is_complex(dt):
+            raise TypeError(
+                f"{name} with holomorphic=True requires outputs with complex dtype, but got "
+                f"{dtypes.dtype_name(dt)}."
+            )
+    elif dtypes.is_complex(dt):
+        raise TypeError(
+            f"{name} requires real-valued outputs (output dtype that is a sub-dtype of "
+            f"np.floating), but got {dtypes.dtype_name(dt)}. For holomorphic differentiation, pass "
+            "holomorphic=True. For differentiation of non-holomorphic functions involving complex "
+            "outputs, use jax.vjp directly."
+        )
+    elif not dtypes.is_float(dt):
+        raise TypeError(
+            f"{name} requires real-valued outputs (output dtype that is a sub-dtype of "
+            f"np.floating), but got {dtypes.dtype_name(dt)}. For differentiation of functions with "
+            "integer outputs, use jax.vjp directly."
+        )
+
+
+def _check_scalar(out_tree: Any, outs: Sequence[Any]) -> None:
+    msg = "Gradient only defined for scalar-output functions. Output "
+    if not pytree.treedef_is_leaf(out_tree):
+        raise TypeError(f"{msg}was {pytree.tree_unflatten(out_tree, outs)}.")
+    try:
+        aval = get_aval(outs[0])
+    except TypeError:
+        raise TypeError(f"{msg}was {outs[0]!r}, of type {type(outs[0])}.") from None
+    if aval.shape != ():  # type: ignore[attr-defined]
+        raise TypeError(f"{msg}had shape: {aval.shape}.")  # type: ignore[attr-defined]
+
+
+def _check_outputs_valid(f: Any, outs: Sequence[Any], traced_for: str) -> None:
+    for o in outs:
+        try:
+            get_aval(o)
+        except TypeError:
+            raise TypeError(
+                f"function {fun_name(f)} at {fun_where(f)} traced for {traced_for} returned a value "
+                f"of type {type(o)}, which is not a valid JAX type"
+            ) from None
+
+
+class _Aux:
+    """Auxiliary outputs of a differentiated function: they leave the trace as primal values."""
+
+
+def _linearize(
+    f: Callable[..., Any], in_tree: Any, leaves: Sequence[Any], active: Sequence[bool], has_aux: bool, who: str
+) -> tuple[list[Any], Any, Linearized, Any]:
+    """(flat outputs, output tree, linear map, aux or None) of `f` at flat arguments."""
+    flat = FlatFun(f, in_tree, has_aux, who)
+    aux_leaves: list[Any] = []
+
+    def run(*xs: Any) -> list[Any]:
+        try:
+            outs = flat(*xs)
+        except TypeError as e:
+            if has_aux and "must return a pair" in str(e):
+                raise TypeError(
+                    "expected function with aux output to return a two-element tuple, but "
+                    + str(e).split(", got ")[-1].join(("got ", ""))
+                ) from None
+            raise
+        n = flat.out_tree.num_leaves
+        _check_outputs_valid(f, outs[:n], who)
+        aux_leaves[:] = outs[n:]
+        return outs[:n]
+
+    outs, lin = linearize_flat(run, leaves, active, debug_info(who, f, in_tree))
+    aux = None
+    if has_aux:
+        aux = pytree.tree_unflatten(flat.aux_tree, [_lower_aux(a) for a in aux_leaves])
+    return outs, flat.out_tree, lin, aux
+
+
+def _lower_aux(x: Any) -> Any:
+    """Auxiliary values computed from differentiated ones keep only their primal value."""
+    from .jvp import JVPTracer
+
+    while type(x) is JVPTracer and not x._trace.alive:
+        x = x.primal
+    return x
+
+
+def value_and_grad(
+    fun: Callable,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[..., tuple[Any, Any]]:
+    """A function that evaluates both `fun` and its gradient.
+
+    `fun` must return a real scalar (with `has_aux`, a pair of it and auxiliary data); the gradient
+    has the structure of the argument (or of the tuple of arguments) that `argnums` names. Raises
+    TypeError for outputs that are not scalar and inputs that are not inexact (see `allow_int`,
+    `holomorphic`).
+    """
+    check_callable(fun)
+    return _value_and_grad("value_and_grad", fun, argnums, has_aux, holomorphic, allow_int)
+
+
+def _value_and_grad(
+    who: str, fun: Callable, argnums: Any, has_aux: bool, holomorphic: bool, allow_int: bool
+) -> Callable[..., tuple[Any, Any]]:
+    @functools.wraps(fun)
+    def value_and_grad_f(*args: Any, **kwargs: Any) -> Any:
+        nums, single = _select_args(args, argnums, who)
+        leaves, in_tree = pytree.tree_flatten((args, kwargs))
+        per_arg = [pytree.tree_flatten(a) for a in args]
+        active = [False] * len(leaves)
+        starts, position = [], 0
+        for i, (ls, _) in enumerate(per_arg):
+            starts.append(position)
+            if i in nums:
+                active[position : position + len(ls)] = [True] * len(ls)
+            position += len(ls)
+        for x, a in zip(leaves, active, strict=True):
+            if a:
+                _check_values([x])
+                _check_input(who, holomorphic, allow_int, x)
+        outs, out_tree, lin, aux = _linearize(fun, in_tree, leaves, active, has_aux, who)
+        _check_scalar(out_tree, outs)
+        _check_output(who, holomorphic, outs[0])
+        aval = get_aval(outs[0])
+        one = _one_like(aval)
+        cts = iter(lin.transpose([one]))
+        by_leaf = [next(cts) if a else None for a in active]
+        grads = []
+        for i in nums:
+            ls, tree = per_arg[i]
+            got = by_leaf[starts[i] : starts[i] + len(ls)]
+            grads.append(pytree.tree_unflatten(tree, [_instantiate(g) for g in got]))
+        value = outs[0]
+        g = grads[0] if single else tuple(grads)
+        return ((value, aux), g) if has_aux else (value, g)
+
+    return value_and_grad_f
+
+
+def _one_like(aval: Any) -> Any:
+    from ..core.eager import from_numpy
+
+    return from_numpy(np.ones((), aval.dtype), aval.strip_weak_type())
+
+
+def grad(
+    fun: Callable,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable:
+    """A function that evaluates the gradient of `fun`.
+
+    See `value_and_grad`, which also returns the value. With `has_aux`, returns (gradient, aux).
+    """
+    check_callable(fun)
+    f = _value_and_grad("grad", fun, argnums, has_aux, holomorphic, allow_int)
+
+    @functools.wraps(fun)
+    def grad_f(*args: Any, **kwargs: Any) -> Any:
+        value, g = f(*args, **kwargs)
+        return (g, value[1]) if has_aux else g
+
+    return grad_f
+
+
+def jvp(fun: Callable, primals: Any, tangents: Any, has_aux: bool = False) -> tuple[Any, ...]:
+    """Values of `fun` at `primals` and its directional derivatives along `tangents`.
+
+    Both are tuples or lists, of one structure, shapes and tangent dtypes (float0 for integers).
+    Returns (primals out, tangents out), with `has_aux` also the auxiliary data. Raises TypeError
+    or ValueError where primals and tangents do not match.
+    """
+    check_callable(fun)
+    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
+        raise TypeError(
+            "primal and tangent arguments to jax.jvp must be tuples or lists; found "
+            f"{type(primals).__name__} and {type(tangents).__name__}."
+        )
+    ps, tree = pytree.tree_flatten(primals)
+    ts, t_tree = pytree.tree_flatten(tangents)
+    if tree != t_tree:
+        raise TypeError(
+            "primal and tangent arguments to jax.jvp must have the same tree structure; primals "
+            f"have tree structure {tree} whereas tangents have tree structure {t_tree}."
+        )
+    _check_values([*ps, *ts])
+    for p, t in zip(ps, ts, strict=True):
+        pa, ta = get_aval(p), get_aval(t)
+        want = pa.at_least_vspace().dtype  # type: ignore[attr-defined]
+        if ta.dtype != want:  # type: ignore[attr-defined]
+            raise TypeError(
+                "primal and tangent arguments to jax.jvp do not match; dtypes must be equal, or "
+                "in case of int/bool primal dtype the tangent dtype must be float0. Got primal "
+                f"dtype {dtypes.dtype_name(pa.dtype)} and so expected tangent dtype "  # type: ignore[attr-defined]
+                f"{dtypes.dtype_name(want)}, but got tangent dtype {dtypes.dtype_name(ta.dtype)} "  # type: ignore[attr-defined]
+                "instead."
+            )
+        if pa.shape != ta.shape:  # type: ignore[attr-defined]
+            raise ValueError(
+                "jvp called with different primal and tangent shapes; Got primal shape "
+                f"{pa.shape} and tangent shape as {ta.shape}"  # type: ignore[attr-defined]
+            )
+    args_tree = pytree.tree_structure((tuple(primals), {}))
+    flat = FlatFun(fun, args_tree, has_aux)
+    aux_leaves: list[Any] = []
+
+    def run(*xs: Any) -> list[Any]:
+        outs = flat(*xs)
+        n = flat.out_tree.num_leaves
+        _check_outputs_valid(fun, outs[:n], "jvp")
+        aux_leaves[:] = outs[n:]
+        return outs[:n]
+
+    ts = [Zero.of(p) if get_aval(t).dtype == dtypes.float0 else t for p, t in zip(ps, ts, strict=True)]  # type: ignore[attr-defined]
+    outs, touts = jvp_flat(run, ps, ts)
+    out = (
+        pytree.tree_unflatten(flat.out_tree, outs),
+        pytree.tree_unflatten(flat.out_tree, [_instantiate(t) for t in touts]),
+    )
+    if has_aux:
+        return (*out, pytree.tree_unflatten(flat.aux_tree, [_lower_aux(a) for a in aux_leaves]))
+    return out
+
+
+class VJP:
+    """The pullback that `vjp` returns: cotangents of the outputs to cotangents of the arguments."""
+
+    def __init__(self, lin: Linearized, in_tree: Any, out_tree: Any, active: Sequence[bool], in_avals: Any, fun: Any):
+        self._lin, self.in_tree, self.out_tree = lin, in_tree, out_tree
+        self._active, self._in_avals, self._fun = active, in_avals, fun
+
+    def __call__(self, ct: Any) -> Any:
+        leaves, tree = pytree.tree_flatten(ct)
+        if tree != self.out_tree:
+            raise ValueError(
+                "unexpected tree structure.\n\nThe argument to a VJP function returned by `jax.vjp` "
+                "must match the pytree structure of the differentiated function "
+                f"{fun_name(self._fun)} at {fun_where(self._fun)}.\n\nExpected {self.out_tree}, got "
+                f"{tree}."
+            )
+        for c, want in zip(leaves, self._lin.out_avals, strict=True):
+            _check_values([c])
+            aval = get_aval(c)
+            if aval.shape != want.shape or aval.dtype != want.dtype:  # type: ignore[attr-defined]
+                raise ValueError(
+                    "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
+                    f"{aval.str_short(long=True)}, but expected {want.str_short(long=True)} "
+                    "because the corresponding output of the differentiated function had JAX type "
+                    f"{want.str_short(long=True)}"
+                )
+        cts = iter(self._lin.transpose(leaves))
+        out = [
+            _instantiate(next(cts)) if a else _zero_tangent(v.at_least_vspace())
+            for a, v in zip(self._active, self._in_avals, strict=True)
+        ]
+        return pytree.tree_unflatten(self.in_tree, out)
+
+    def __repr__(self) -> str:
+        return f"VJP(in_tree={self.in_tree}, out_tree={self.out_tree})"
+
+
+def vjp(fun: Callable, *primals: Any, has_aux: bool = False, reduce_axes: Any = ()) -> Any:
+    """Values of `fun` at `primals`, and the function from output to input cotangents.
+
+    Returns (primals out, vjp function), with `has_aux` also the auxiliary data. The vjp function
+    takes a cotangent of the output's structure, shapes and dtypes and returns a tuple with one
+    entry for each primal (float0 for integers).
+    """
+    check_callable(fun)
+    leaves, in_tree = pytree.tree_flatten(primals)
+    _check_values(leaves)
+    avals = [get_aval(x) for x in leaves]
+    active = [a.at_least_vspace().dtype != dtypes.float0 for a in avals]  # type: ignore[attr-defined]
+    args_tree = pytree.tree_structure((primals, {}))
+    outs, out_tree, lin, aux = _linearize(fun, args_tree, leaves, active, has_aux, "vjp")
+    pull = VJP(lin, in_tree, out_tree, active, avals, fun)
+    out = pytree.tree_unflatten(out_tree, outs)
+    return (out, pull, aux) if has_aux else (out, pull)
+
+
+def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> Any:
+    """Values of `fun` at `primals`, and its linear map of tangents at that point.
+
+    The map evaluates only what depends on the tangents; it takes tangents of the primals'
+    structure, shapes and dtypes. With `has_aux`, also returns the auxiliary data.
+    """
+    check_callable(fun)
+    leaves, in_tree = pytree.tree_flatten(primals)
+    _check_values(leaves)
+    avals = [get_aval(x) for x in leaves]
+    active = [a.at_least_vspace().dtype != dtypes.float0 for a in avals]  # type: ignore[attr-defined]
+    args_tree = pytree.tree_structure((primals, {}))
+    outs, out_tree, lin, aux = _linearize(fun, args_tree, leaves, active, has_aux, "linearize")
+
+    def f_jvp(*tangents: Any) -> Any:
+        ts, tree = pytree.tree_flatten(tangents)
+        if tree != in_tree:
+            raise TypeError(f"expected {in_tree}, got {tree}")
+        for p, t in zip(avals, ts, strict=True):
+            want, got = p.at_least_vspace(), get_aval(t)
+            if want.shape != got.shape or want.dtype != got.dtype:  # type: ignore[attr-defined]
+                raise ValueError(
+                    "linearized function called on tangent values inconsistent with the original "
+                    f"primal values:\nGot tangent aval {got} for primal aval {p} but expected {want}."
+                )
+        touts = lin.apply([t for t, a in zip(ts, active, strict=True) if a])
+        return pytree.tree_unflatten(out_tree, [_instantiate(t) for t in touts])
+
+    out = pytree.tree_unflatten(out_tree, outs)
+    return (out, f_jvp, aux) if has_aux else (out, f_jvp)
+
+
+def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Any = ()) -> Callable:
+    """The transpose of a function that is promised to be linear.
+
+    `primals` are arrays or `ShapeDtypeStruct`s of the arguments; the result maps a cotangent of
+    the output to a tuple of cotangents. Raises NotImplementedError where a primitive has no
+    transpose, TypeError for dtypes that do not fit.
+    """
+    check_callable(fun)
+    from .abstract import aval_of_struct
+
+    leaves, in_tree = pytree.tree_flatten(primals)
+    avals = [aval_of_struct(x) for x in leaves]
+    flat = FlatFun(fun, pytree.tree_structure((primals, {})))
+    jaxpr, consts = trace_to_jaxpr(flat, avals, debug_info("linear_transpose", fun))
+    out_tree = flat.out_tree
+    out_avals = [a.aval for a in jaxpr.outvars]
+    for a in (*avals, *out_avals):
+        if dtypes.is_bool(a.dtype) or dtypes.is_extended(a.dtype):
+            raise TypeError(
+                "linear_transpose only supports [float or complex -> float or complex], and "
+                f"integer -> integer functions, but got {dtypes.dtype_name(a.dtype)}."
+            )
+
+    def transposed(ct: Any) -> tuple:
+        cts, tree = pytree.tree_flatten(ct)
+        if tree != out_tree:
+            raise TypeError(f"cotangent tree does not match function output, expected {out_tree} but got {tree}")
+        for c, want in zip(cts, out_avals, strict=True):
+            got = get_aval(c)
+            if got.shape != want.shape or got.dtype != want.dtype:  # type: ignore[attr-defined]
+                raise TypeError(
+                    f"cotangent type does not match function output, expected {want} but got {got}"
+                )
+        outs = backward_pass(jaxpr, consts, [True] * len(avals), None, cts)
+        return pytree.tree_unflatten(in_tree, [_instantiate(o) for o in outs])
+
+    return transposed
+
+
+# --- Jacobians -----------------------------------------------------------------------------
+
+
+def _basis(leaves: Sequence[Any], flip: bool = False) -> tuple[list[np.ndarray], int]:
+    """For each leaf, an array (n, *shape) of its part of the standard basis of all of them."""
+    sizes = [int(np.prod(get_aval(x).shape, dtype=np.int64)) for x in leaves]  # type: ignore[attr-defined]
+    total, start, out = sum(sizes), 0, []
+    for x, s in zip(leaves, sizes, strict=True):
+        aval = get_aval(x)
+        b = np.zeros((total, s), dtype=aval.dtype)  # type: ignore[attr-defined]
+        b[np.arange(start, start + s), np.arange(s)] = 1
+        out.append(b.reshape((total, *aval.shape)))  # type: ignore[attr-defined]
+        start += s
+    return out, total
+
+
+def _split_leading(x: Any, shapes: Sequence[tuple[int, ...]], axis: int) -> list[Any]:
+    """Split one axis into the given shapes' pieces."""
+    out, start = [], 0
+    for s in shapes:
+        n = int(np.prod(s, dtype=np.int64))
+        index = (slice(None),) * axis + (slice(start, start + n),)
+        piece = x[index]
+        out.append(piece.reshape((*x.shape[:axis], *s, *x.shape[axis + 1 :])))
+        start += n
+    return out
+
+
+def jacfwd(
+    fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable:
+    """The Jacobian of `fun`, column by column in forward mode.
+
+    Returns a pytree of the output's structure whose leaves are pytrees of the argument's
+    structure; a leaf has the output's shape followed by the input's.
+    """
+    check_callable(fun)
+
+    @functools.wraps(fun)
+    def jac(*args: Any, **kwargs: Any) -> Any:
+        nums, single = _select_args(args, argnums, "jacfwd")
+        picked = [args[i] for i in nums]
+        leaves, tree = pytree.tree_flatten(picked[0] if single else tuple(picked))
+        for x in leaves:
+            _check_values([x])
+            _check_jacfwd_input(holomorphic, x)
+
+        def of_leaves(*xs: Any) -> Any:
+            new = pytree.tree_unflatten(tree, xs)
+            full = list(args)
+            for i, v in zip(nums, [new] if single else new, strict=True):
+                full[i] = v
+            return fun(*full, **kwargs)
+
+        basis, n = _basis(leaves)
+        aux_cell: list[Any] = []
+        trees: list[Any] = []
+
+        def push(*ts: Any) -> list[Any]:
+            res = jvp(of_leaves, tuple(leaves), tuple(ts), has_aux=has_aux)
+            outs, out_tree = pytree.tree_flatten(res[1])
+            primal_leaves = pytree.tree_leaves(res[0])
+            trees[:] = [out_tree, [get_aval(p) for p in primal_leaves]]
+            for p in primal_leaves:
+                _check_jacfwd_output(holomorphic, p)
+            if has_aux:
+                aux_leaves, aux_tree = pytree.tree_flatten(res[2])
+                aux_cell[:] = [aux_tree, len(aux_leaves)]
+                return [*outs, *aux_leaves]
+            return outs
+
+        axis = Axis(n)
+        outs, dims = batch_flat(push, axis, basis, [0] * len(basis))
+        out_tree, _ = trees
+        n_out = out_tree.num_leaves
+        aux = None
+        if has_aux:
+            aux_vals = [
+                o if d is None else o[(slice(None),) * d + (0,)]
+                for o, d in zip(outs[n_out:], dims[n_out:], strict=True)
+            ]
+            aux = pytree.tree_unflatten(aux_cell[0], aux_vals)
+        shapes = [get_aval(x).shape for x in leaves]  # type: ignore[attr-defined]
+        cols = []
+        for o, d in zip(outs[:n_out], dims[:n_out], strict=True):
+            m = move_batch_axis(n, d, len(get_aval(o).shape) - (d is not None), o)  # type: ignore[attr-defined]
+            parts = _split_leading(m, shapes, m.ndim - 1)
+            cols.append(pytree.tree_unflatten(tree, parts))
+        result = pytree.tree_unflatten(out_tree, cols)
+        return (result, aux) if has_aux else result
+
+    return jac
+
+
+def _check_jacfwd_input(holomorphic: bool, x: Any) -> None:
+    dt = get_aval(x).dtype  # type: ignore[attr-defined]
+    if holomorphic:
+        if not dtypes.is_complex(dt):
+            raise TypeError(
+                "jacfwd with holomorphic=True requires inputs with complex dtype, but got "
+                f"{dtypes.dtype_name(dt)}."
+            )
+    elif not dtypes.is_float(dt):
+        raise TypeError(
+            "jacfwd requires real-valued inputs (input dtype that is a sub-dtype of np.floating), "
+            f"but got {dtypes.dtype_name(dt)}. For holomorphic differentiation, pass "
+            "holomorphic=True. For differentiation of non-holomorphic functions involving complex "
+            "inputs or integer inputs, use jax.jvp directly."
+        )
+
+
+def _check_jacfwd_output(holomorphic: bool, x: Any) -> None:
+    dt = get_aval(x).dtype  # type: ignore[attr-defined]
+    if holomorphic and not dtypes.is_complex(dt):
+        raise TypeError(
+            "jacfwd with holomorphic=True requires outputs with complex dtype, but got "
+            f"{dtypes.dtype_name(dt)}."
+        )
+
+
+def jacrev(
+    fun: Callable,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable:
+    """The Jacobian of `fun`, row by row in reverse mode.
+
+    The result's structure is that of `jacfwd`.
+    """
+    check_callable(fun)
+
+    @functools.wraps(fun)
+    def jac(*args: Any, **kwargs: Any) -> Any:
+        nums, single = _select_args(args, argnums, "jacrev")
+        picked = [args[i] for i in nums]
+        arg = picked[0] if single else tuple(picked)
+        leaves, tree = pytree.tree_flatten(arg)
+        for x in leaves:
+            _check_values([x])
+            _check_input("jacrev", holomorphic, allow_int, x)
+
+        def of_leaves(*xs: Any) -> Any:
+            new = pytree.tree_unflatten(tree, xs)
+            full = list(args)
+            for i, v in zip(nums, [new] if single else new, strict=True):
+                full[i] = v
+            return fun(*full, **kwargs)
+
+        if has_aux:
+            out, pull, aux = vjp(of_leaves, *leaves, has_aux=True)
+        else:
+            (out, pull), aux = vjp(of_leaves, *leaves), None
+        out_leaves, out_tree = pytree.tree_flatten(out)
+        for o in out_leaves:
+            _check_output("jacrev", holomorphic, o)
+        basis, n = _basis(out_leaves)
+
+        def pull_flat(*cts: Any) -> list[Any]:
+            return list(pull(pytree.tree_unflatten(out_tree, cts)))
+
+        rows, dims = batch_flat(pull_flat, Axis(n), basis, [0] * len(basis))
+        shapes = [get_aval(o).shape for o in out_leaves]  # type: ignore[attr-defined]
+        per_input = []
+        for r, d, x in zip(rows, dims, leaves, strict=True):
+            if d is None and get_aval(r).dtype == dtypes.float0:  # type: ignore[attr-defined]
+                shape = get_aval(x).shape  # type: ignore[attr-defined]
+                per_input.append([np.zeros((*s, *shape), dtypes.float0) for s in shapes])
+                continue
+            per_input.append(_split_leading(move_batch_axis(n, d, 0, r), shapes, 0))
+        result = [
+            pytree.tree_unflatten(tree, [parts[k] for parts in per_input])
+            for k in range(len(out_leaves))
+        ]
+        jacobian = pytree.tree_unflatten(out_tree, result)
+        return (jacobian, aux) if has_aux else jacobian
+
+    return jac
+
+
+def hessian(
+    fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable:
+    """The Hessian of `fun`: `jacfwd` of `jacrev`."""
+    return jacfwd(
+        jacrev(fun, argnums, has_aux=has_aux, holomorphic=holomorphic),
+        argnums,
+        has_aux=has_aux,
+        holomorphic=holomorphic,
+    )
+
+
+__all__ = [
+    "errors",
+    "grad",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "linear_transpose",
+    "linearize",
+    "value_and_grad",
+    "vjp",
+]
