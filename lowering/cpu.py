@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Iterator
 
 from .errors import CompilationError
-from .llvm_c import ASSEMBLY, OBJECT, check, llvm, take_message
+from .llvm_c import ASSEMBLY, OBJECT, check, libmlir_path, llvm, take_message
 from .loader import ENTRY_SYMBOL
 from .pipelines import Pipeline
 from .target_machine import Target, host_target, target_machine
@@ -112,7 +112,10 @@ class LlvmModule:
         for name, function in list(self.functions()):
             if lib.LLVMIsDeclaration(function):
                 if name in RUNTIME_NAMES:
-                    self._rename(function, RUNTIME_NAMES[name])
+                    function = self._rename(function, RUNTIME_NAMES[name])
+                    if RUNTIME_NAMES[name] == "lingon_rt_alloc":
+                        noalias = _enum_attribute(self._context, b"noalias")
+                        lib.LLVMAddAttributeAtIndex(function, 0, noalias)
                 elif not lib.LLVMGetFirstUse(function):
                     lib.LLVMDeleteFunction(function)
                 continue
@@ -120,14 +123,16 @@ class LlvmModule:
             if name != ENTRY_SYMBOL:
                 lib.LLVMSetLinkage(function, _INTERNAL_LINKAGE)
 
-    def _rename(self, function: int, name: str) -> None:
+    def _rename(self, function: int, name: str) -> int:
+        """Give `function` this name, or replace it by the function that has it already."""
         lib = llvm()
         other = lib.LLVMGetNamedFunction(self.module, name.encode())
         if other:
             lib.LLVMReplaceAllUsesWith(function, other)
             lib.LLVMDeleteFunction(function)
-        else:
-            lib.LLVMSetValueName2(function, name.encode(), len(name))
+            return other
+        lib.LLVMSetValueName2(function, name.encode(), len(name))
+        return function
 
     def optimize(self, pipeline: Pipeline, target: Target) -> None:
         """Run the pipeline's LLVM passes in place."""
@@ -190,14 +195,7 @@ _translate_function = None
 def _mlir_translate(operation: object, context: int) -> int | None:
     global _translate_function
     if _translate_function is None:
-        import os
-
-        import mlir._mlir_libs
-
-        folder = os.path.dirname(mlir._mlir_libs.__file__)
-        suffix = "dylib" if os.uname().sysname == "Darwin" else "so"
-        dll = ctypes.CDLL(os.path.join(folder, f"libMLIRPythonCAPI.{suffix}"))
-        function = dll.mlirTranslateModuleToLLVMIR
+        function = ctypes.CDLL(libmlir_path()).mlirTranslateModuleToLLVMIR
         function.restype = ctypes.c_void_p
         function.argtypes = (_MlirOperation, ctypes.c_void_p)
         _translate_function = function

