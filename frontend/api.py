@@ -1,0 +1,251 @@
+"""The functions of the top-level module, gathered from the layers below."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import gc
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..runtime import ArrayImpl
+from .core import config as _config
+from .core import dtypes, eager, pytree, source_info
+from .core.array import Array
+from .core.avals import get_aval
+from .core.config import config
+from .core.devices import (
+    Device,
+    SingleDeviceSharding,
+    default_backend,
+    device_count,
+    devices,
+    local_device_count,
+    local_devices,
+    process_count,
+    process_index,
+)
+from .core.trace import Tracer, eval_trace, set_trace
+from .lax.structure import stop_gradient
+from .transforms.abstract import ShapeDtypeStruct, eval_shape, make_jaxpr
+from .transforms.autodiff import (
+    grad,
+    hessian,
+    jacfwd,
+    jacrev,
+    jvp,
+    linear_transpose,
+    linearize,
+    value_and_grad,
+    vjp,
+)
+from .transforms.custom_rules import closure_convert, custom_jvp, custom_vjp
+from .transforms.jit import clear_caches, make_jit
+from .transforms.vmap import vmap
+
+version = "0.1.0"
+version_info = (0, 1, 0)
+float0 = dtypes.float0
+jacobian = jacrev
+
+check_tracer_leaks = checking_leaks = _config.check_tracer_leaks
+debug_infs = _config.debug_infs
+debug_nans = _config.debug_nans
+default_device = _config.default_device
+default_matmul_precision = _config.default_matmul_precision
+default_prng_impl = _config.default_prng_impl
+disable_jit = _config.disable_jit
+enable_custom_prng = _config.enable_custom_prng
+enable_x64 = _config.enable_x64
+explain_cache_misses = _config.explain_cache_misses
+log_compiles = _config.log_compiles
+numpy_dtype_promotion = _config.dtype_promotion
+numpy_rank_promotion = _config.rank_promotion
+threefry_partitionable = _config.threefry_partitionable
+
+
+class _NotGiven:
+    def __repr__(self) -> str:
+        return "UnspecifiedValue"
+
+
+_unspecified: Any = _NotGiven()
+
+
+def jit(
+    fun: Callable | _NotGiven = _unspecified,
+    /,
+    *,
+    in_shardings: Any = _unspecified,
+    out_shardings: Any = _unspecified,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    keep_unused: bool = False,
+    device: Any = None,
+    backend: str | None = None,
+    inline: bool = False,
+    compiler_options: dict[str, Any] | None = None,
+) -> Any:
+    """Compile `fun` with the first call for each signature; later calls run machine code.
+
+    Without `fun`, returns a decorator with the given options.
+
+    Args:
+      static_argnums, static_argnames: arguments that are compile-time constants. They must be
+        hashable; a new value traces and compiles again.
+      donate_argnums, donate_argnames: arguments whose buffers the program may take over; they
+        must not be used afterwards.
+      keep_unused: keep arguments that the function does not read as inputs of the program.
+      inline: when traced by another jit, put the equations in its jaxpr instead of a call.
+
+    The Python code of `fun` runs only while it is traced, so its side effects happen then and not
+    at later calls. Raises TypeError for arguments that are no arrays and not static.
+    """
+    if compiler_options:
+        raise NotImplementedError(f"unknown compiler options: {sorted(compiler_options)}")
+    if backend not in (None, "cpu"):
+        raise RuntimeError(f"Unknown backend {backend}. Available backends are ['cpu']")
+    for name, s in (("in_shardings", in_shardings), ("out_shardings", out_shardings)):
+        for leaf in pytree.tree_leaves(s):
+            if leaf is not _unspecified and not isinstance(leaf, SingleDeviceSharding):
+                raise NotImplementedError(f"{name}={s!r}: programs run on one device for now")
+    if device is not None and not isinstance(device, Device):
+        raise TypeError(f"device must be a Device, got {device!r}")
+    options = {
+        "static_argnums": static_argnums,
+        "static_argnames": static_argnames,
+        "donate_argnums": donate_argnums,
+        "donate_argnames": donate_argnames,
+        "keep_unused": keep_unused,
+        "inline": inline,
+    }
+    if fun is _unspecified:
+        return lambda f: make_jit(f, **options)
+    return make_jit(fun, **options)  # type: ignore[arg-type]
+
+
+def block_until_ready(x: Any) -> Any:
+    """Wait for all arrays in a pytree; returns it."""
+    for leaf in pytree.tree_leaves(x):
+        wait = getattr(leaf, "block_until_ready", None)
+        if wait is not None:
+            wait()
+    return x
+
+
+def copy_to_host_async(x: Any) -> Any:
+    """Start copying the arrays of a pytree to the host; returns it."""
+    return x
+
+
+def device_get(x: Any) -> Any:
+    """The arrays of a pytree as NumPy arrays."""
+
+    def get(leaf: Any) -> Any:
+        if isinstance(leaf, (ArrayImpl, Tracer)):
+            return np.asarray(leaf)
+        return np.asarray(leaf) if isinstance(leaf, (int, float, complex, bool)) else leaf
+
+    return pytree.tree_map(get, x)
+
+
+def device_put(
+    x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None
+) -> Any:
+    """The leaves of a pytree as arrays on a device (the default one if none is given).
+
+    `device` is a Device or a SingleDeviceSharding. Raises TypeError for leaves that are no arrays.
+    """
+    if device is not None and not isinstance(device, (Device, SingleDeviceSharding)):
+        raise TypeError(f"device_put: device must be a Device or a sharding, got {device!r}")
+
+    def put(leaf: Any) -> Any:
+        if isinstance(leaf, (ArrayImpl, Tracer)):
+            return leaf
+        try:
+            get_aval(leaf)
+        except TypeError:
+            raise TypeError(f"Argument '{leaf}' of type {type(leaf)} is not a valid JAX type") from None
+        return eager.as_array(leaf)
+
+    return pytree.tree_map(put, x)
+
+
+def effects_barrier() -> None:
+    """Wait for all side effects of programs that were started; they are done when calls return."""
+
+
+@contextlib.contextmanager
+def ensure_compile_time_eval() -> Iterator[None]:
+    """In the block, operations on known values run at once, also while a function is traced."""
+    with set_trace(eval_trace):
+        yield
+
+
+def live_arrays(platform: str | None = None) -> list[Any]:
+    """All concrete arrays that are alive."""
+    return [x for x in gc.get_objects() if type(x) is ArrayImpl and not x.is_deleted()]
+
+
+def named_scope(name: str) -> Any:
+    """Context manager and decorator that adds `name` to the names of the equations traced inside."""
+    if not isinstance(name, str):
+        raise TypeError(f"named_scope name must be a string, got {name!r}")
+    return source_info.named(name)
+
+
+def named_call(fun: Callable, *, name: str | None = None) -> Callable:
+    """`fun` with its equations under a name (its own by default)."""
+    label = name or getattr(fun, "__name__", None)
+    if not isinstance(label, str):
+        raise TypeError(f"named_call name must be a string, got {label!r}")
+
+    @functools.wraps(fun)
+    def f(*args: Any, **kwargs: Any) -> Any:
+        with source_info.named(label):
+            return fun(*args, **kwargs)
+
+    return f
+
+
+def typeof(x: Any) -> Any:
+    """The aval of a value."""
+    return get_aval(x)
+
+
+__all__ = [
+    "Array",
+    "Device",
+    "ShapeDtypeStruct",
+    "SingleDeviceSharding",
+    "clear_caches",
+    "closure_convert",
+    "config",
+    "custom_jvp",
+    "custom_vjp",
+    "default_backend",
+    "device_count",
+    "devices",
+    "eval_shape",
+    "grad",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jit",
+    "jvp",
+    "linear_transpose",
+    "linearize",
+    "local_device_count",
+    "local_devices",
+    "make_jaxpr",
+    "process_count",
+    "process_index",
+    "stop_gradient",
+    "value_and_grad",
+    "vjp",
+    "vmap",
+]

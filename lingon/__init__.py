@@ -1,0 +1,165 @@
+"""lingon: NumPy-like arrays and composable function transformations, compiled through MLIR.
+
+The public API is JAX's: `import lingon as jax` serves a JAX program, and `python -m lingon
+script.py` runs one that says `import jax`.
+"""
+
+from __future__ import annotations
+
+import importlib as _importlib
+from typing import Any as _Any
+
+from lingon.frontend.api import (
+    Array,
+    Device,
+    ShapeDtypeStruct,
+    block_until_ready,
+    check_tracer_leaks,
+    checking_leaks,
+    clear_caches,
+    closure_convert,
+    config,
+    copy_to_host_async,
+    custom_jvp,
+    custom_vjp,
+    debug_infs,
+    debug_nans,
+    default_backend,
+    default_device,
+    default_matmul_precision,
+    default_prng_impl,
+    device_count,
+    device_get,
+    device_put,
+    devices,
+    disable_jit,
+    effects_barrier,
+    enable_custom_prng,
+    enable_x64,
+    ensure_compile_time_eval,
+    eval_shape,
+    explain_cache_misses,
+    float0,
+    grad,
+    hessian,
+    jacfwd,
+    jacobian,
+    jacrev,
+    jit,
+    jvp,
+    linear_transpose,
+    linearize,
+    live_arrays,
+    local_device_count,
+    local_devices,
+    log_compiles,
+    make_jaxpr,
+    named_call,
+    named_scope,
+    numpy_dtype_promotion,
+    numpy_rank_promotion,
+    process_count,
+    process_index,
+    threefry_partitionable,
+    typeof,
+    value_and_grad,
+    vjp,
+    vmap,
+)
+from lingon.frontend.api import version as __version__
+from lingon.frontend.api import version_info as __version_info__
+from lingon.install import install_as_jax
+
+#: Submodules that are imported when they are first used.
+_submodules = frozenset(
+    {
+        "core",
+        "custom_derivatives",
+        "dlpack",
+        "dtypes",
+        "errors",
+        "interpreters",
+        "lax",
+        "nn",
+        "numpy",
+        "ops",
+        "random",
+        "scipy",
+        "sharding",
+        "stages",
+        "tree",
+        "tree_util",
+        "typing",
+    }
+)
+
+__all__ = [
+    "Array",
+    "Device",
+    "ShapeDtypeStruct",
+    "__version__",
+    "__version_info__",
+    "block_until_ready",
+    "check_tracer_leaks",
+    "checking_leaks",
+    "clear_caches",
+    "closure_convert",
+    "config",
+    "copy_to_host_async",
+    "custom_jvp",
+    "custom_vjp",
+    "debug_infs",
+    "debug_nans",
+    "default_backend",
+    "default_device",
+    "default_matmul_precision",
+    "default_prng_impl",
+    "device_count",
+    "device_get",
+    "device_put",
+    "devices",
+    "disable_jit",
+    "effects_barrier",
+    "enable_custom_prng",
+    "enable_x64",
+    "ensure_compile_time_eval",
+    "eval_shape",
+    "explain_cache_misses",
+    "float0",
+    "grad",
+    "hessian",
+    "install_as_jax",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
+    "jit",
+    "jvp",
+    "linear_transpose",
+    "linearize",
+    "live_arrays",
+    "local_device_count",
+    "local_devices",
+    "log_compiles",
+    "make_jaxpr",
+    "named_call",
+    "named_scope",
+    "numpy_dtype_promotion",
+    "numpy_rank_promotion",
+    "process_count",
+    "process_index",
+    "threefry_partitionable",
+    "typeof",
+    "value_and_grad",
+    "vjp",
+    "vmap",
+]
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _submodules:
+        return _importlib.import_module(f"lingon.{name}")
+    raise AttributeError(f"lingon has no attribute '{name}' (yet)")
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *_submodules})

@@ -1,0 +1,25 @@
+"""Exceptions raised by tracing and the transformations."""
+
+from lingon.frontend.core.errors import (
+    ConcretizationTypeError,
+    JAXIndexError,
+    JAXTypeError,
+    KeyReuseError,
+    NonConcreteBooleanIndexError,
+    TracerArrayConversionError,
+    TracerBoolConversionError,
+    TracerIntegerConversionError,
+    UnexpectedTracerError,
+)
+
+__all__ = [
+    "ConcretizationTypeError",
+    "JAXIndexError",
+    "JAXTypeError",
+    "KeyReuseError",
+    "NonConcreteBooleanIndexError",
+    "TracerArrayConversionError",
+    "TracerBoolConversionError",
+    "TracerIntegerConversionError",
+    "UnexpectedTracerError",
+]
