@@ -174,8 +174,8 @@ def _polynomials() -> dict[str, Polynomial]:
             )
     # sin r = r + r^3 q(r^2), cos r = 1 - r^2/2 + r^4 q(r^2) on [-pi/4, pi/4]; _FAST: f64 arithmetic for f32
     quarter = mp.pi / 4 * mpf("1.02")
-    for name, terms in (("F32", 3), ("F64", 6), ("FAST", 3)):
-        t = "f32" if name == "F32" else "f64"
+    for name, terms in (("F64", 6), ("FAST", 3)):
+        t = "f64"
         table[f"SIN_{name}"] = Polynomial(
             lambda r: (mp.sin(r) - r) / r**3,
             (quarter / 10**4, quarter),
@@ -192,18 +192,163 @@ def _polynomials() -> dict[str, Polynomial]:
             lambda r: r**4 / mp.cos(r),
             lambda r: r * r,
         )
-    # tanh x = x + x^3 q(x^2) for small x
-    for t, terms, bound in (("f32", 5, "0.6"), ("f64", 12, "0.6")):
-        table[f"TANH_{t.upper()}"] = Polynomial(
-            lambda x: (mp.tanh(x) - x) / x**3,
-            (mpf(bound) / 10**4, bound),
-            terms,
+    return table | _more_polynomials()
+
+
+def _odd(f: Real, bound: object, terms: int, type_: str) -> Polynomial:
+    """q of f(x) = x + x^3 q(x^2) on [0, bound]."""
+    return Polynomial(
+        lambda x: (f(x) - x) / x**3,
+        (mpf(bound) / 10**4, bound),
+        terms,
+        type_,
+        lambda x: x**3 / f(x),
+        lambda x: x * x,
+    )
+
+
+def _stirling(x: mpf) -> mpf:
+    return x * (mp.loggamma(x) - (x - mpf(1) / 2) * mp.log(x) + x - mp.log(2 * mp.pi) / 2)
+
+
+def _digamma_large(x: mpf) -> mpf:
+    return x * x * (mp.log(x) - 1 / (2 * x) - mp.digamma(x))
+
+
+def _more_polynomials() -> dict[str, Polynomial]:
+    table: dict[str, Polynomial] = {}
+    for t in ("f32", "f64"):
+        T = t.upper()
+        double = t == "f64"
+        table[f"TANH_{T}"] = _odd(mp.tanh, "0.6", 12 if double else 5, t)
+        table[f"SINH_{T}"] = _odd(mp.sinh, "1.0", 8 if double else 4, t)
+        # f64 reduces to [0, tan(pi/8)]
+        bound = mp.tan(mp.pi / 8) * mpf("1.001") if double else mpf(1)
+        table[f"ATAN_{T}"] = _odd(mp.atan, bound, 13 if double else 9, t)
+        table[f"ASIN_{T}"] = _odd(mp.asin, "0.5001", 13 if double else 5, t)
+        # 2^(-2/3) m^(1/3) ... a start for the cube root of m in [1, 2)
+        table[f"CBRT_{T}"] = Polynomial(mp.cbrt, (1, 2), 5 if double else 4, t, lambda x: 1 / mp.cbrt(x))
+        # erf x = x + x q(x^2)
+        table[f"ERF_{T}"] = Polynomial(
+            lambda x: mp.erf(x) / x - 1,
+            ("1e-4", "1.001"),
+            14 if double else 7,
             t,
-            lambda x: x**3 / mp.tanh(x),
+            lambda x: x / mp.erf(x),
             lambda x: x * x,
+        )
+        # erfc x = exp(-x^2) q(w) / (x + K), w = (x - K)/(x + K), x >= 1/2
+        K = mpf(ERFC_CENTRE)
+        table[f"ERFC_{T}"] = Polynomial(
+            lambda x: mp.erfc(x) * mp.exp(x * x) * (x + K),
+            ("0.49", 28 if double else "10.5"),
+            25 if double else 12,
+            t,
+            lambda x: 1 / (mp.erfc(x) * mp.exp(x * x) * (x + K)),
+            lambda x: (x - K) / (x + K),
+        )
+
+        # erf_inv x = x q(w - centre) or x q(sqrt(w) - centre), w = -log(1 - x^2)
+        def ratio(w: mpf) -> mpf:
+            x = mp.sqrt(-mp.expm1(-w))
+            return mp.erfinv(x) / x
+
+        pieces = (
+            [(0, 5, 11), (mp.sqrt(5), "4.1", 11)]
+            if not double
+            else [(0, "6.25", 25), (mp.sqrt(mpf("6.25")), 4, 23), (4, "6.1", 21)]
+        )
+        for i, (low, high, terms) in enumerate(pieces):
+            centre = mpf(ERFINV_CENTRES[t][i])
+            table[f"ERFINV{i}_{T}"] = Polynomial(
+                ratio if i == 0 else lambda s: ratio(s * s),
+                (mpf(low) if i else mpf("1e-9"), high),
+                terms,
+                t,
+                (lambda w: 1 / ratio(w)) if i == 0 else (lambda s: 1 / ratio(s * s)),
+                lambda v, c=centre: v - c,
+                rounded=2,
+            )
+    # f32 power in f64: log2(1+f) = f q(f), 2^r = q(r)
+    table["POW_LOG2_FAST"] = Polynomial(
+        lambda f: mp.log1p(f) / f / ln2,
+        (mp.sqrt(mpf("0.5")) - 1, mp.sqrt(2) - 1),
+        14,
+        "f64",
+        lambda f: f * ln2 / mp.log1p(f),
+    )
+    table["POW_EXP2_FAST"] = Polynomial(
+        lambda r: mpf(2) ** r, ("-0.5005", "0.5005"), 7, "f64", lambda r: mpf(2) ** -r
+    )
+    # f64 power: log((1+s)/(1-s)) = 2 s + 2/3 s^3 + s^5 q(s^2), 2^r = 1 + r ln2 + r^2 q(r)
+    bound = (mp.sqrt(2) - 1) / (mp.sqrt(2) + 1) * mpf("1.001")
+    table["POW_LOG_F64"] = Polynomial(
+        lambda s: (2 * mp.atanh(s) - 2 * s - 2 * s**3 / 3) / s**5,
+        (bound / 1000, bound),
+        8,
+        "f64",
+        lambda s: s**4,
+        lambda s: s * s,
+    )
+    # lgamma, digamma: all in f64, for f32 with fewer terms
+    for kind in ("FAST", "F64"):
+        exact = kind == "F64"
+        # lgamma(2+t) = t q(t)
+        table[f"LGAMMA_{kind}"] = Polynomial(
+            lambda t: mp.loggamma(2 + t) / t,
+            ("-0.5", "0.5"),
+            20 if exact else 11,
+            "f64",
+            lambda t: t / mp.loggamma(2 + t),
+        )
+        # lgamma x = (x - 1/2) log x - x + log(2 pi)/2 + q(1/x^2)/x, x >= 8
+        table[f"STIRLING_{kind}"] = Polynomial(
+            lambda u: _stirling(1 / mp.sqrt(u)),
+            ("1e-9", mpf(1) / 64),
+            8 if exact else 4,
+            "f64",
+            lambda u: u,
+        )
+        # digamma x = (x - root) q(x - 3/2) on [1, 2]
+        table[f"DIGAMMA_{kind}"] = Polynomial(
+            lambda x: mp.digamma(x) / (x - DIGAMMA_ROOT),
+            (1, 2),
+            23 if exact else 14,
+            "f64",
+            lambda x: (x - DIGAMMA_ROOT) / mp.digamma(x),
+            lambda x: x - mpf("1.5"),
+        )
+        # digamma x = log x - 1/(2x) - q(1/x^2)/x^2, x >= 8
+        table[f"DIGAMMA_LARGE_{kind}"] = Polynomial(
+            lambda u: _digamma_large(1 / mp.sqrt(u)),
+            ("1e-9", mpf(1) / 64),
+            8 if exact else 4,
+            "f64",
+            lambda u: u,
+        )
+        # sin(pi t) = t q(t^2), cos(pi t) = q(t^2) on [0, 1/2]
+        table[f"SINPI_{kind}"] = Polynomial(
+            lambda t: mp.sin(mp.pi * t) / t,
+            ("1e-5", "0.5"),
+            9 if exact else 6,
+            "f64",
+            lambda t: t / mp.sin(mp.pi * t),
+            lambda t: t * t,
+        )
+        table[f"COSPI_{kind}"] = Polynomial(
+            lambda t: mp.cos(mp.pi * t),
+            ("1e-5", "0.5"),
+            10 if exact else 7,
+            "f64",
+            lambda t: 1 / mp.cos(mp.pi * t * mpf("0.99")),
+            lambda t: t * t,
         )
     return table
 
+
+ERFC_CENTRE = "2.5"
+ERFINV_CENTRES = {"f32": ("2.5", "3.0"), "f64": ("3.125", "3.25", "5.0")}
+DIGAMMA_ROOT = mp.findroot(mp.digamma, mpf("1.4616321449683623"))
 
 HEADER = '''"""Coefficients of the elementary functions, lowest power first. Written by tools/minimax.py."""
 
@@ -275,7 +420,7 @@ def main(arguments: list[str]) -> int:
         bits = mp.log(error, 2)
         values[name] = (" ".join(c.hex() for c in found), f"error 2^{mp.nstr(bits, 4)}")
         print(f"{name:16s} {len(found):3d} coefficients, error 2^{mp.nstr(bits, 4)}", flush=True)
-    write({name: values[name] for name in table if name in values})
+        write({name: values[name] for name in table if name in values})
     return 0
 
 

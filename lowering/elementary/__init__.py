@@ -13,7 +13,20 @@ from typing import Any, Callable, Iterable
 _MODULES = {
     "exponential": {"exp": 1, "exp2": 1, "expm1": 1, "log": 1, "log2": 1, "log10": 1, "log1p": 1},
     "trigonometric": {"sin": 1, "cos": 1, "tan": 1},
-    "hyperbolic": {"tanh": 1},
+    "inverse_trigonometric": {"asin": 1, "acos": 1, "atan": 1, "atan2": 2},
+    "hyperbolic": {
+        "sinh": 1,
+        "cosh": 1,
+        "tanh": 1,
+        "asinh": 1,
+        "acosh": 1,
+        "atanh": 1,
+        "logistic": 1,
+    },
+    "power": {"powf": 2, "cbrt": 1, "rsqrt": 1, "hypot": 2},
+    "error_function": {"erf": 1, "erfc": 1, "erf_inv": 1},
+    "gamma": {"lgamma": 1, "digamma": 1},
+    "remainder": {"fmod": 2, "nextafter": 2},
 }
 ARITY = {name: arity for table in _MODULES.values() for name, arity in table.items()}
 _HOME = {name: module for module, table in _MODULES.items() for name in table}

@@ -165,7 +165,8 @@ def log10_(b: Builder, x: Value) -> Value:
     return _log_base(b, x, 10, high, low)
 
 
-def log1p_(b: Builder, x: Value) -> Value:
+def log1p_core(b: Builder, x: Value, low: Value | None, more: Value | None) -> Value:
+    """log(1 + x + low) + more ln2 for x in (-1, largest finite], |low| within an ulp of x."""
     # k from 1+x; 1+x = 2^k (1+f) gives f = 2^-k x + (2^-k - 1) with one rounding, exact for k = 0
     # (for the largest x, of x/16: 2^-k must be normal, and the 1 does not matter)
     big = x >= 2.0 ** (b.bias - 8)
@@ -176,15 +177,25 @@ def log1p_(b: Builder, x: Value) -> Value:
     inverse = b.from_bits(b.iconst(b.bias << b.mantissa) - (k << b.mantissa))
     kf = small_int_to_float(b, k)
     kf = b.select(big, kf + 4.0, kf)
+    if more is not None:
+        kf = kf + more
     base = inverse - 1.0
     f = b.fma(x_, inverse, base)
     correction = b.fma(x_, inverse, base - f)
-    high, low = LN2[b.float]
-    tail = b.fma(kf, low, log1p_poly(b, f) + correction)
-    whole = kf * high
+    if low is not None:
+        correction = b.fma(low, inverse, correction)
+    # the derivative of log(1+f), as far as the correction needs it
+    correction = b.fma(-correction, f, correction)
+    ln2_high, ln2_low = LN2[b.float]
+    tail = b.fma(kf, ln2_low, log1p_poly(b, f) + correction)
+    whole = kf * ln2_high
     total = whole + f
     lost = (whole - total) + f
-    result = total + (lost + tail)
+    return total + (lost + tail)
+
+
+def log1p_(b: Builder, x: Value) -> Value:
+    result = log1p_core(b, x, None, None)
     result = b.select(b.abs(x) < 2.0 ** -(b.mantissa + 2), x, result)
     result = b.select(x.eq(INF), INF, result)
     result = b.select(x.eq(-1.0), -INF, result)

@@ -1,10 +1,38 @@
-"""sinh, cosh, tanh."""
+"""sinh, cosh, tanh, asinh, acosh, atanh, logistic."""
 
 from __future__ import annotations
 
-from .builder import Builder, Value
+from .builder import INF, NAN, Builder, Value
 from .coefficients import coefficients
-from .exponential import exp_parts, exp_reduced
+from .exponential import exp_parts, exp_range, exp_reduced, log1p_core
+
+
+def _quarter_exp(b: Builder, size: Value) -> tuple[Value, Value]:
+    """e^size / 4 as high and low part, for size >= 0; infinite only where 2 of it overflow."""
+    bound = {"f32": 89.7, "f64": 710.7}[b.float]
+    inner = b.select(size > bound, bound, size)
+    _, k, r, c = exp_parts(b, inner)
+    q = b.horner(r, coefficients(f"EXP_{b.float.upper()}"))
+    tail = b.fma(r * r, q, r + c)
+    high = 1.0 + tail
+    low = (1.0 - high) + tail
+    scale = b.power_of_two(k - 2)
+    return high * scale, low * scale
+
+
+def sinh_(b: Builder, x: Value) -> Value:
+    size = b.abs(x)
+    high, low = _quarter_exp(b, size)
+    large = ((high - 0.0625 / high) + low) * 2.0
+    square = x * x
+    small = b.fma(x * square, b.horner(square, coefficients(f"SINH_{b.float.upper()}")), x)
+    result = b.select(size < 1.0, small, b.copysign(large, x))
+    return b.select(x.isnan(), x, result)
+
+
+def cosh_(b: Builder, x: Value) -> Value:
+    high, low = _quarter_exp(b, b.abs(x))
+    return ((high + 0.0625 / high) + low) * 2.0
 
 
 def tanh_(b: Builder, x: Value) -> Value:
@@ -19,3 +47,62 @@ def tanh_(b: Builder, x: Value) -> Value:
     small = b.fma(x * square, b.horner(square, coefficients(f"TANH_{b.float.upper()}")), x)
     result = b.select(size < 0.6, small, b.copysign(large, x))
     return b.select(x.isnan(), x, result)
+
+
+def logistic_(b: Builder, x: Value) -> Value:
+    """1 / (1 + exp(-x)), from exp(-|x|) so that nothing overflows."""
+    inner = -b.abs(x)
+    low = exp_range(b)[0]
+    inner = b.select(inner < low, low, inner)
+    _, k, r, c = exp_parts(b, inner)
+    e = b.scale(exp_reduced(b, r, c), k)
+    return b.select(x < 0.0, e, 1.0) / (1.0 + e)
+
+
+def asinh_(b: Builder, x: Value) -> Value:
+    size = b.abs(x)
+    # log(a + sqrt(a^2+1)) = log1p(a + a^2/(1 + sqrt(a^2+1))); a^2 must not overflow
+    huge = size > 2.0 ** (b.bias // 2 - 3)
+    a = b.select(huge, 1.0, size)
+    square = a * a
+    rest = square / (1.0 + b.sqrt(square + 1.0))
+    z = a + rest
+    low = (a - z) + rest
+    z = b.select(huge, size, z)
+    low = b.select(huge, 0.0, low)
+    result = log1p_core(b, z, low, b.select(huge, 1.0, 0.0))
+    result = b.select(size < 2.0 ** -(b.mantissa // 2 + 2), size, result)
+    result = b.select(size.eq(INF), size, result)
+    return b.select(x.isnan(), x, b.copysign(result, x))
+
+
+def acosh_(b: Builder, x: Value) -> Value:
+    huge = x > 2.0 ** (b.bias // 2 - 3)
+    inner = b.select(huge, 1.0, x)
+    # x = 1 + t + t_low; log1p(t + sqrt(t^2 + 2t))
+    t = inner - 1.0
+    t_low = (inner - t) - 1.0
+    root = b.sqrt(b.fma(t, t, t * 2.0))
+    z = root + t
+    low = b.fma(t_low, 2.0, (root - z) + t)
+    z = b.select(huge, x, z)
+    low = b.select(huge, 0.0, low)
+    result = log1p_core(b, z, low, b.select(huge, 1.0, 0.0))
+    result = b.select(x.eq(INF), INF, result)
+    return b.select(x >= 1.0, result, b.select(x.isnan(), x, b.const(NAN)))
+
+
+def atanh_(b: Builder, x: Value) -> Value:
+    size = b.abs(x)
+    # log1p(2a/(1-a))/2, the quotient as high and low part
+    below = 1.0 - size
+    below_low = (1.0 - below) - size
+    inverse = 1.0 / below
+    top = size * 2.0
+    q = top * inverse
+    q_low = (b.fma(-q, below, top) - q * below_low) * inverse
+    result = log1p_core(b, q, q_low, None) * 0.5
+    result = b.select(size < 2.0 ** -(b.mantissa // 2 + 2), size, result)
+    result = b.select(size.eq(1.0), INF, result)
+    result = b.copysign(result, x)
+    return b.select(size <= 1.0, result, b.select(x.isnan(), x, b.const(NAN)))

@@ -26,10 +26,10 @@ TWO_OVER_PI = int(
 )
 
 
-def _two_over_pi(high: int, low: int) -> float:
-    """The part of 2/pi between the weights 2^high (exclusive) and 2^low, truncated to a multiple of 2^low."""
-    part = TWO_OVER_PI % (1 << max(_FRACTION + high, 0)) >> (_FRACTION + low)
-    return float(part) * 2.0**low
+def _two_over_pi(high: int, low: int, shift: int = 0) -> float:
+    """The bits of 2/pi with weights below 2^high and down to 2^low, times 2^shift."""
+    part = (TWO_OVER_PI % (1 << max(_FRACTION + high, 0))) >> (_FRACTION + low)
+    return float(part) * 2.0 ** (low + shift)
 
 
 # -- f32: all in f64
@@ -93,7 +93,7 @@ def _f64_table() -> tuple[float, ...]:
         shift = _STEP * j
         for piece in range(4):
             high = 54 - 53 * piece
-            rows.append(_two_over_pi(high - shift, high - 53 - shift) * 2.0**shift)
+            rows.append(_two_over_pi(high - shift, high - 53 - shift, shift))
     return tuple(rows)
 
 
