@@ -1,0 +1,58 @@
+//===- executable.h - a compiled program and how it is called -------------===//
+//
+// Entry ABI of compiled programs: void entry(void **pointers), where the
+// pointers are those of the constants, the inputs and the outputs, in order,
+// and last, if the program asked for any, of its scratch memory. Inputs are
+// aligned to their element (constants and inputs may be borrowed), outputs and
+// scratch memory to 64 bytes.
+//
+//===----------------------------------------------------------------------===//
+#ifndef LINGON_RUNTIME_EXECUTABLE_H
+#define LINGON_RUNTIME_EXECUTABLE_H
+
+#include "array.h"
+
+#include <utility>
+#include <vector>
+
+namespace lingon {
+
+using EntryFunction = void (*)(void **pointers);
+
+/// Everything but `run` while the GIL is released happens with the GIL. Any
+/// number of threads may run one executable at once.
+class Executable {
+public:
+  Executable() = default;
+  Executable(const Executable &) = delete;
+  Executable &operator=(const Executable &) = delete;
+  ~Executable();
+
+  /// Runs the program. `args` are `numInputs()` objects, borrowed; on success
+  /// fills `outs` with `numOutputs()` new references. On failure returns false
+  /// with a Python error set and `outs` untouched. Outputs are placed on
+  /// `deviceId`, or on the device of the first input if it is negative.
+  bool run(PyObject *const *args, size_t numArgs, PyObject **outs,
+           int32_t deviceId = -1);
+
+  size_t numInputs() const { return inAvals.size(); }
+  size_t numOutputs() const { return outAvals.size(); }
+
+  EntryFunction entry = nullptr;
+  std::vector<Aval *> inAvals, outAvals; ///< owned references
+  std::vector<PyObject *> consts;        ///< owned references to arrays
+  std::vector<Buffer *> constBuffers;    ///< owned references
+  std::vector<void *> constPointers;
+  size_t scratchBytes = 0;
+  /// Inputs that are deleted by the call.
+  std::vector<uint32_t> donated;
+  /// (input, output): the output is written into the donated input's buffer
+  /// where nobody else can see that. Part of the program's contract: its code
+  /// must allow for both pointers being equal.
+  std::vector<std::pair<uint32_t, uint32_t>> aliases;
+  PyObject *keepalive = nullptr; ///< what owns the code
+};
+
+} // namespace lingon
+
+#endif // LINGON_RUNTIME_EXECUTABLE_H
