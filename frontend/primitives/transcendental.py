@@ -1,0 +1,252 @@
+"""Exponential, logarithmic, trigonometric and hyperbolic functions, and rounding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core.primitive import Primitive, Sample, absent
+from ..core.rules import operand_jvps, zero_jvp
+from .arithmetic import (
+    BF16,
+    C64,
+    F16,
+    F32,
+    add_p,
+    binary_samples,
+    div_p,
+    mul,
+    neg_p,
+    sub_p,
+    unary_samples,
+)
+from .declare import FLOAT, INEXACT, const, elementwise, hidden
+from .powers import integer_pow_p, rsqrt_p, square_p, unary_samples_accuracy
+
+add, sub, div, neg = add_p.bind, sub_p.bind, div_p.bind, neg_p.bind
+square = square_p.bind
+
+
+def _unary(
+    name: str,
+    ref: Callable[..., Any],
+    tangent: Callable[..., Any],
+    *,
+    accuracy: bool = False,
+    kinds: tuple[str, ...] = INEXACT,
+    low: float = -2.0,
+    high: float = 2.0,
+) -> Primitive:
+    """A unary function; `tangent(t, out, x)`. With `accuracy` it has that parameter."""
+    ds = (F32, BF16, F16, C64) if "complexfloating" in kinds else (F32, BF16, F16)
+    rule = (lambda t, out, x, accuracy: tangent(t, out, x)) if accuracy else tangent
+    samples = (
+        (lambda: unary_samples_accuracy(*ds, low=low, high=high))
+        if accuracy
+        else unary_samples(*ds, low=low, high=high)
+    )
+    return elementwise(
+        name,
+        (kinds,),
+        ref,
+        jvp=operand_jvps(rule),
+        transpose=absent("it is not linear"),
+        samples=samples,
+        params_text=hidden(accuracy=None) if accuracy else None,
+    )
+
+
+def call(p: Primitive, x: Any) -> Any:
+    """A function with the parameter `accuracy` at its default."""
+    return p.bind(x, accuracy=None)
+
+
+def rsqrt(x: Any) -> Any:
+    return rsqrt_p.bind(x, accuracy=None)
+
+
+# --- exponential and logarithm --------------------------------------------------------------
+
+exp_p = _unary("exp", np.exp, lambda t, out, x: mul(t, out), accuracy=True)
+
+
+def _exp2_reference(x: np.ndarray) -> np.ndarray:
+    return np.exp(x * x.dtype.type(np.log(2))) if x.dtype.kind == "c" else np.exp2(x)
+
+
+def _exp2_tangent(t: Any, out: Any, x: Any) -> Any:
+    return mul(call(log_p, const(x, 2)), mul(t, out))
+
+
+exp2_p = _unary("exp2", _exp2_reference, _exp2_tangent, accuracy=True)
+expm1_p = _unary(
+    "expm1", np.expm1, lambda t, out, x: mul(t, add(out, const(x, 1))), accuracy=True
+)
+log_p = _unary("log", np.log, lambda t, out, x: div(t, x), accuracy=True, low=0.5)
+log1p_p = _unary(
+    "log1p", np.log1p, lambda t, out, x: div(t, add(x, const(x, 1))), accuracy=True, low=-0.5
+)
+
+
+def _logistic_reference(x: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-x))
+
+
+logistic_p = _unary(
+    "logistic",
+    _logistic_reference,
+    lambda t, out, x: mul(t, mul(out, sub(const(x, 1), out))),
+    accuracy=True,
+)
+
+# --- trigonometric --------------------------------------------------------------------------
+
+sin_p = _unary("sin", np.sin, lambda t, out, x: mul(t, call(cos_p, x)), accuracy=True)
+cos_p = _unary("cos", np.cos, lambda t, out, x: neg(mul(t, call(sin_p, x))), accuracy=True)
+tan_p = _unary(
+    "tan",
+    np.tan,
+    lambda t, out, x: mul(t, add(const(x, 1), square(out))),
+    accuracy=True,
+    low=-1.2,
+    high=1.2,
+)
+asin_p = _unary(
+    "asin",
+    np.arcsin,
+    lambda t, out, x: mul(t, rsqrt(sub(const(x, 1), square(x)))),
+    low=-0.9,
+    high=0.9,
+)
+acos_p = _unary(
+    "acos",
+    np.arccos,
+    lambda t, out, x: mul(t, neg(rsqrt(sub(const(x, 1), square(x))))),
+    low=-0.9,
+    high=0.9,
+)
+atan_p = _unary(
+    "atan", np.arctan, lambda t, out, x: div(t, add(const(x, 1), square(x))), low=-0.9, high=0.9
+)
+
+
+def _atan2_reference(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    if x.dtype.kind == "c":
+        return -1j * np.log((y + 1j * x) / np.sqrt(x * x + y * y))
+    return np.arctan2(x, y)
+
+
+atan2_p = elementwise(
+    "atan2",
+    (INEXACT, INEXACT),
+    _atan2_reference,
+    jvp=operand_jvps(
+        lambda t, out, x, y: mul(t, div(y, add(square(x), square(y)))),
+        lambda t, out, x, y: mul(t, div(neg(x), add(square(x), square(y)))),
+    ),
+    transpose=absent("it is not linear"),
+    samples=binary_samples(F32, BF16, F16, C64),
+)
+
+# --- hyperbolic ------------------------------------------------------------------------------
+
+sinh_p = _unary("sinh", np.sinh, lambda t, out, x: mul(t, cosh_p.bind(x)))
+cosh_p = _unary("cosh", np.cosh, lambda t, out, x: mul(t, sinh_p.bind(x)))
+
+
+def _tanh_tangent(t: Any, out: Any, x: Any) -> Any:
+    """(1 + tanh)(1 - tanh) t, which keeps its precision near 1."""
+    return mul(add(t, mul(t, out)), sub(const(x, 1), out))
+
+
+tanh_p = _unary("tanh", np.tanh, _tanh_tangent, accuracy=True)
+asinh_p = _unary(
+    "asinh", np.arcsinh, lambda t, out, x: mul(t, rsqrt(add(square(x), const(x, 1))))
+)
+acosh_p = _unary(
+    "acosh",
+    np.arccosh,
+    lambda t, out, x: mul(t, rsqrt(sub(square(x), const(x, 1)))),
+    low=1.1,
+    high=3.0,
+)
+atanh_p = _unary(
+    "atanh",
+    np.arctanh,
+    lambda t, out, x: mul(
+        integer_pow_p.bind(add(const(x, 1), x), y=-1), div(t, sub(const(x, 1), x))
+    ),
+    low=-0.9,
+    high=0.9,
+)
+
+# --- rounding --------------------------------------------------------------------------------
+
+
+def _rounding(name: str, ref: Callable[..., Any]) -> Primitive:
+    return elementwise(
+        name,
+        (FLOAT,),
+        ref,
+        jvp=zero_jvp,
+        transpose=absent("it is not linear"),
+        samples=unary_samples(F32, BF16, F16),
+    )
+
+
+floor_p = _rounding("floor", np.floor)
+ceil_p = _rounding("ceil", np.ceil)
+
+
+def _round_reference(x: np.ndarray, *, rounding_method: Any) -> np.ndarray:
+    x = x if x.dtype.itemsize >= 4 else x.astype(F32)
+    if int(rounding_method) == 1:
+        return np.rint(x)
+    whole = np.trunc(x)
+    away = np.abs(x - whole) >= 0.5
+    return np.copysign(whole + np.where(away, np.copysign(x.dtype.type(1), x), x.dtype.type(0)), x)
+
+
+def _round_samples() -> list[Sample]:
+    out = []
+    for m in (0, 1):
+        for s in unary_samples(F32, BF16, F16)():
+            s.params = {"rounding_method": m}
+            out.append(s)
+        big = np.array([0.49999997, -0.49999997, 8388609.0, 1e20, 2.5, -3.5], F32)
+        out.append(Sample(big, rounding_method=m, grad=False))
+    return out
+
+
+round_p = _rounding("round", lambda x: x)
+round_p.reference = _round_reference
+round_p._samples = _round_samples
+
+is_finite_p = elementwise(
+    "is_finite",
+    (FLOAT,),
+    np.isfinite,
+    out_dtype=lambda d: np.dtype(bool),
+    jvp=zero_jvp,
+    transpose=absent("it is not linear"),
+    samples=unary_samples(F32, BF16, F16),
+)
+
+
+def _nextafter_reference(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return np.nextafter(x, y)
+
+
+nextafter_p = elementwise(
+    "nextafter",
+    (FLOAT, FLOAT),
+    _nextafter_reference,
+    jvp=absent("it has no derivative"),
+    transpose=absent("it is not linear"),
+    samples=binary_samples(F32, BF16, F16),
+)
+# the neighbour in the operand's own dtype, not in that of computation
+nextafter_p.reference = _nextafter_reference
+
