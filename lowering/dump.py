@@ -128,7 +128,7 @@ def _dump_function(
     if goal.form == "jaxpr":
         return 0
     from .emit import emit_module
-    from .program import strip_locations
+    from .locations import strip_locations
 
     emitted = emit_module(closed, name="main").text
     if not options.locations:

@@ -54,17 +54,18 @@ _BUFFERIZED = (
     "canonicalize",
 )
 _LOOPS = (
-    "func.func(convert-linalg-to-loops)",
+    "func.func(lingon-loops)",
     "canonicalize",
     "cse",
     "lingon-allow-contraction",
+    "lingon-parallelize",
     "lingon-expand-math",
 )
 _LLVM_DIALECT = (
-    "lower-affine",
-    "convert-scf-to-cf",
+    "lingon-lower-kernels",
     "expand-strided-metadata",
     "lower-affine",
+    "convert-scf-to-cf",
     "convert-math-to-llvm",
     "convert-complex-to-standard",
     "convert-arith-to-llvm",
@@ -88,10 +89,11 @@ CPU = Pipeline(
     description="the host CPU, for speed of the result",
     passes=_STAGES,
     llvm_passes=(
-        "always-inline,globaldce,"
+        # Descriptors are folded first: only then does inlining keep what `noalias` says.
+        "function(instsimplify),always-inline,globaldce,"
         "function(sroa,early-cse,simplifycfg,instcombine,"
         "loop-simplify,lcssa,loop-mssa(loop-rotate,licm),loop(indvars),"
-        "loop-vectorize,instcombine,simplifycfg,loop-unroll<O2>,early-cse)"
+        "loop-vectorize,instcombine,simplifycfg,early-cse)"
     ),
     codegen_level=2,
 )

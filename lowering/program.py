@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from .emit import EmittedModule, emit_module
 from .errors import CompilationError
 from .llvm_c import libllvm_path, libmlir_path
 from .loader import LoadedObject, load_object
+from .locations import strip_locations
 from .pipelines import Pipeline, pipeline
 from .stages import Stage, stage
 from .target_machine import Target, host_target
@@ -216,14 +216,6 @@ def _compile(
         raise
     check_imports(code, runtime.symbols())
     return code
-
-
-_LOCATION = re.compile(r" ?loc\(#loc\d*\)|^#loc\d* = .*\n", re.MULTILINE)
-
-
-def strip_locations(text: str) -> str:
-    """The MLIR text without source locations, so that moving code does not compile it anew."""
-    return _LOCATION.sub("", text)
 
 
 @functools.cache

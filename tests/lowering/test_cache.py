@@ -1,4 +1,4 @@
-"""The compile cache: what it stores, what it refuses, and how it behaves under several processes."""
+"""The compile cache: what it stores, what it refuses, and several processes at once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import textwrap
 import time
 
 import pytest
-
 from lingon.lowering.cache import (
     CacheWarning,
     CompileCache,

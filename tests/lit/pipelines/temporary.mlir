@@ -1,6 +1,6 @@
 // A temporary that is too large for the stack comes from the runtime's pool and goes back to it.
 // RUN: mlir-dump %s --from loops --to llvm-opt | FileCheck %s
-// CHECK-LABEL: define internal void @main(
+// CHECK-LABEL: define void @lingon_entry_0000000000000000(
 // CHECK:         %[[T:.*]] = call ptr @lingon_rt_alloc(i64
 // CHECK:         call void @lingon_rt_free(ptr {{.*}}%[[T]])
 // CHECK:         ret void
