@@ -494,7 +494,7 @@ void BlockFuser::plan() {
     int depth = -1;
     for (Value value : usedValues(op))
       depth = std::max(depth, depthOf(value));
-    if (!isMemoryEffectFree(op)) {
+    if (lingon::isOrdered(op)) {
       depth = std::max(depth, lastEffect);
       lastEffect = depth + 1;
     }
@@ -590,7 +590,7 @@ void BlockFuser::schedule() {
     }
     for (Value value : usedValues(unit.op))
       depend(value);
-    if (!isMemoryEffectFree(unit.op)) {
+    if (lingon::isOrdered(unit.op)) {
       if (lastEffect >= 0)
         unit.dependencies.push_back(lastEffect);
       lastEffect = position;

@@ -810,6 +810,8 @@ struct LoopsPass : public PassWrapper<LoopsPass, OperationPass<func::FuncOp>> {
   void rewriteCopy(IRRewriter &rewriter, memref::CopyOp copy) {
     auto source = dyn_cast<MemRefType>(copy.getSource().getType());
     auto target = dyn_cast<MemRefType>(copy.getTarget().getType());
+    if (copy.getSource() == copy.getTarget())
+      return rewriter.eraseOp(copy);
     if (!source || !target || !source.hasStaticShape())
       return;
     auto contiguous = [](MemRefType type) {

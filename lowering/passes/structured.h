@@ -4,11 +4,13 @@
 #define LINGON_PASSES_STRUCTURED_H
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Complex/IR/Complex.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace lingon {
 
@@ -88,6 +90,14 @@ inline mlir::AffineMap dropUnitDims(mlir::AffineMap map,
                                ? getAffineConstantExpr(0, map.getContext())
                                : getAffineDimExpr(d, map.getContext()));
   return map.replaceDimsAndSymbols(replacements, {}, extents.size(), 0);
+}
+
+/// True if `op` must keep its place among the operations with side effects.
+/// Reading an argument that nothing else writes is none.
+inline bool isOrdered(mlir::Operation *op) {
+  if (auto read = mlir::dyn_cast<mlir::bufferization::ToTensorOp>(op))
+    return !read.getRestrict();
+  return !mlir::isMemoryEffectFree(op);
 }
 
 /// Scalar work of a body, elementary functions and divisions weighted.
