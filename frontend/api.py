@@ -28,7 +28,6 @@ from .core.devices import (
     process_index,
 )
 from .core.trace import Tracer, eval_trace, set_trace
-from .lax.structure import stop_gradient
 from .transforms.abstract import ShapeDtypeStruct, eval_shape, make_jaxpr
 from .transforms.autodiff import (
     grad,
@@ -244,7 +243,6 @@ __all__ = [
     "make_jaxpr",
     "process_count",
     "process_index",
-    "stop_gradient",
     "value_and_grad",
     "vjp",
     "vmap",

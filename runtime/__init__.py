@@ -5,6 +5,8 @@ from __future__ import annotations
 from lingon.runtime import _runtime
 from lingon.runtime._runtime import (
     ArrayImpl,
+    Executable,
+    available_cores,
     dtype_code,
     dtype_from_code,
     dtype_names,
@@ -12,10 +14,22 @@ from lingon.runtime._runtime import (
     from_dlpack,
     from_numpy,
     from_scalar,
+    num_threads,
+    pool_reset_peak,
+    pool_set_cache_limit,
+    pool_set_memory_limit,
+    pool_stats,
+    pool_trim,
+    pytree,
+    set_aval_factory,
+    set_num_threads,
+    symbols,
 )
 
 __all__ = [
     "ArrayImpl",
+    "Executable",
+    "available_cores",
     "dtype_code",
     "dtype_from_code",
     "dtype_names",
@@ -23,12 +37,21 @@ __all__ = [
     "from_dlpack",
     "from_numpy",
     "from_scalar",
+    "num_threads",
+    "pool_reset_peak",
+    "pool_set_cache_limit",
+    "pool_set_memory_limit",
+    "pool_stats",
+    "pool_trim",
+    "pytree",
+    "set_aval_factory",
+    "set_num_threads",
+    "symbols",
 ]
 
 if not hasattr(_runtime, "JitDispatch"):
     from lingon.runtime._interim_dispatch import (  # noqa: F401
         JitDispatch,
-        pool_stats,
         set_global_config,
         set_thread_config,
         set_tracing,
