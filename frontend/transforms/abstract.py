@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 from ..core import dtypes, pytree
 from ..core.avals import ShapedArray, aval_of_type, get_aval
 from ..core.trace import extend_axis_env
-from .api_util import as_index_tuple, check_callable
+from .api_util import as_index_tuple, check_callable, wraps
 from .jit import Call, JitInfo, make_closed_jaxpr
 
 
@@ -113,7 +112,7 @@ def make_jaxpr(
     check_callable(fun)
     as_index_tuple(static_argnums, "static_argnums")
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def make_jaxpr_f(*args: Any, **kwargs: Any) -> Any:
         info = JitInfo(
             fun,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import operator
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial as functools_partial
 from typing import Any
 
 from ..core import pytree
@@ -21,9 +21,23 @@ def check_callable(f: Any) -> None:
         raise TypeError(f"Expected a function, got a generator function: {f}")
 
 
+def wraps(fun: Any) -> Callable[[Any], Any]:
+    """Like `functools.wraps` for a transformed function, without copying `fun`'s attributes.
+
+    A transformed function is not what its argument was: what is attached to the argument, such as
+    the stage methods of a jitted function, does not hold for it.
+    """
+
+    def decorate(f: Any) -> Any:
+        functools.update_wrapper(f, fun, updated=())
+        return f
+
+    return decorate
+
+
 def fun_name(f: Any) -> str:
     """Name of a function for messages and jaxprs."""
-    while isinstance(f, functools_partial):
+    while isinstance(f, functools.partial):
         f = f.func
     return getattr(f, "__name__", None) or type(f).__name__
 
@@ -31,7 +45,7 @@ def fun_name(f: Any) -> str:
 def fun_where(f: Any) -> str:
     """`file:line` of a function's definition, or the empty string."""
     f = inspect.unwrap(f) if callable(f) else f
-    while isinstance(f, functools_partial):
+    while isinstance(f, functools.partial):
         f = f.func
     code = getattr(f, "__code__", None)
     return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ from ..core import dtypes, errors, pytree
 from ..core.avals import get_aval
 from ..core.rules import Zero, instantiate
 from ..core.staging import trace_to_jaxpr
-from .api_util import FlatFun, check_callable, debug_info, fun_name, fun_where
+from .api_util import FlatFun, check_callable, debug_info, fun_name, fun_where, wraps
 from .batching import Axis, batch_flat, move_batch_axis
 from .jvp import jvp_flat
 from .linearize import Linearized, linearize_flat
@@ -186,7 +185,7 @@ def value_and_grad(
 def _value_and_grad(
     who: str, fun: Callable, argnums: Any, has_aux: bool, holomorphic: bool, allow_int: bool
 ) -> Callable[..., tuple[Any, Any]]:
-    @functools.wraps(fun)
+    @wraps(fun)
     def value_and_grad_f(*args: Any, **kwargs: Any) -> Any:
         nums, single = _select_args(args, argnums, who)
         leaves, in_tree = pytree.tree_flatten((args, kwargs))
@@ -242,7 +241,7 @@ def grad(
     check_callable(fun)
     f = _value_and_grad("grad", fun, argnums, has_aux, holomorphic, allow_int)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def grad_f(*args: Any, **kwargs: Any) -> Any:
         value, g = f(*args, **kwargs)
         return (g, value[1]) if has_aux else g
@@ -474,7 +473,7 @@ def jacfwd(
     """
     check_callable(fun)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def jac(*args: Any, **kwargs: Any) -> Any:
         nums, single = _select_args(args, argnums, "jacfwd")
         picked = [args[i] for i in nums]
@@ -569,7 +568,7 @@ def jacrev(
     """
     check_callable(fun)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def jac(*args: Any, **kwargs: Any) -> Any:
         nums, single = _select_args(args, argnums, "jacrev")
         picked = [args[i] for i in nums]

@@ -465,7 +465,7 @@ def make_jit(fun: Callable[..., Any], **options: Any) -> Any:
     wrapped = JitDispatch(
         jitted.miss, fun, info.static_argnums, info.static_argnames
     )
-    functools.update_wrapper(wrapped, fun)
+    functools.update_wrapper(wrapped, fun, updated=())
     wrapped._jit = jitted
     _all_jitted.add(jitted)
     from . import stages

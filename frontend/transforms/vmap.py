@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core import pytree
 from ..core.avals import get_aval
-from .api_util import FlatFun, argument_names, check_callable
+from .api_util import FlatFun, argument_names, check_callable, wraps
 from .batching import Axis, batch_flat, move_batch_axis
 
 
@@ -115,7 +114,7 @@ def vmap(
                 f"leaves, but got {out_axes}."
             )
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def vmap_f(*args: Any, **kwargs: Any) -> Any:
         if isinstance(in_axes, tuple) and len(in_axes) != len(args):
             raise ValueError(
