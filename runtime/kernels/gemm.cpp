@@ -3,16 +3,16 @@
 // config = [B, K, lhs batch dims (B), rhs batch dims (B), lhs contracting dims
 // (K), rhs contracting dims (K)]; the output's dims are batch, lhs free, rhs
 // free. Operands are read through their strides, so transposes cost nothing.
-// Large float32, float64 and complex products go to BLAS; the rest, and many
-// small ones, to the packed kernel of gemm_core.h. Sums are taken in the
-// output's type (float for the 16-bit floats); integers wrap.
+// Complex products go to BLAS; the rest to the packed kernel of gemm_core.h,
+// which on AVX2 and AVX-512 equals OpenBLAS and, sharing the runtime's thread
+// pool, does not fight over cores with it. On other machines large real
+// products go to BLAS too. Sums are taken in the output's type (float for the
+// 16-bit floats); integers wrap.
 //
 //===----------------------------------------------------------------------===//
 #include "gemv.h"
 
 #include <type_traits>
-
-extern "C" int64_t lingon_rt_num_threads();
 
 namespace lingon {
 namespace {
@@ -194,6 +194,28 @@ bool blasProduct(Matrix<const W> a, Matrix<const W> b, Matrix<W> c, int64_t m,
 
 /// Multiplications below which a product stays on one thread.
 constexpr int64_t SerialWork = 1 << 18;
+constexpr bool PreferBlas = LINGON_KERNEL_LEVEL < 3;
+
+inline int64_t roundUp(int64_t n, int64_t unit) {
+  return (n + unit - 1) / unit * unit;
+}
+
+/// Cuts m x n into rows x cols parts, at most `tasks`, of least perimeter:
+/// every part packs its rows of A and its columns of B.
+inline void chooseGrid(int64_t m, int64_t n, int64_t tasks, int64_t &rows,
+                       int64_t &cols) {
+  int64_t best = INT64_MAX;
+  for (int64_t r = 1; r <= tasks; ++r) {
+    int64_t c = tasks / r;
+    // Uneven use of the threads counts as longer parts.
+    int64_t cost = ((m + r - 1) / r + (n + c - 1) / c) * tasks / (r * c);
+    if (cost < best) {
+      best = cost;
+      rows = r;
+      cols = c;
+    }
+  }
+}
 
 template <class W, class S, class O> struct Product {
   /// parallel: whether this product may use several threads.
@@ -208,31 +230,25 @@ template <class W, class S, class O> struct Product {
     if (k == 1)
       return outerProduct<W>(a.data, a.rowStride, b.data, b.colStride, c, m, n,
                              parallel);
-    if (parallel && m * n * k >= SerialWork && tryBlas(a, b, c, m, n, k))
+    if (PreferBlas && parallel && m * n * k >= SerialWork &&
+        tryBlas(a, b, c, m, n, k))
       return;
     int64_t tasks = parallel ? m * n * k / SerialWork : 0;
     if (tasks < 2)
       return packedProduct<W>(a, b, c, m, n, k);
-    // Both operands are packed once per task, so no more tasks than threads.
-    tasks = minOf(tasks, lingon_rt_num_threads());
-    constexpr int64_t cols = TileVectors * VectorOf<W>::lanes;
-    if (m >= n) {
-      int64_t part = (m + tasks - 1) / tasks;
-      part = (part + TileRows - 1) / TileRows * TileRows;
-      parallelFor((m + part - 1) / part, 1, [=](int64_t begin, int64_t end) {
-        int64_t first = begin * part, last = minOf(end * part, m);
-        packedProduct<W>(a.block(first, 0), b, c.block(first, 0), last - first,
-                         n, k);
-      });
-    } else {
-      int64_t part = (n + tasks - 1) / tasks;
-      part = (part + cols - 1) / cols * cols;
-      parallelFor((n + part - 1) / part, 1, [=](int64_t begin, int64_t end) {
-        int64_t first = begin * part, last = minOf(end * part, n);
-        packedProduct<W>(a, b.block(0, first), c.block(0, first), m,
-                         last - first, k);
-      });
-    }
+    int64_t rows = 1, cols = 1;
+    chooseGrid(m, n, minOf(tasks, lingon_rt_num_threads()), rows, cols);
+    constexpr int64_t tileCols = TileVectors * VectorOf<W>::lanes;
+    int64_t rowPart = roundUp((m + rows - 1) / rows, TileRows);
+    int64_t colPart = roundUp((n + cols - 1) / cols, tileCols);
+    parallelFor(rows * cols, 1, [=](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        int64_t i0 = i / cols * rowPart, j0 = i % cols * colPart;
+        if (i0 < m && j0 < n)
+          packedProduct<W>(a.block(i0, 0), b.block(0, j0), c.block(i0, j0),
+                           minOf(rowPart, m - i0), minOf(colPart, n - j0), k);
+      }
+    });
   }
 
 private:

@@ -75,10 +75,10 @@ void packPanel(W *__restrict dst, const S *__restrict src, int64_t width,
       dst[d * Width + w] = convert<W>(src[w * widthStride + d * depthStride]);
 }
 
-/// tile[Rows][Vectors] = sum over depth of a[d][row] * b[d][:].
+/// tile[row][:] = sum over depth of a[d][row] * b[d][:], rows tileStride apart.
 template <class W, int Rows, int Vectors>
 inline void microKernel(const W *__restrict a, const W *__restrict b,
-                        int64_t depth, W *__restrict tile) {
+                        int64_t depth, W *__restrict tile, int64_t tileStride) {
   using V = typename VectorOf<W>::type;
   constexpr int lanes = VectorOf<W>::lanes;
   V acc[Rows][Vectors];
@@ -104,7 +104,7 @@ inline void microKernel(const W *__restrict a, const W *__restrict b,
   for (int i = 0; i < Rows; ++i)
 #pragma GCC unroll 4
     for (int v = 0; v < Vectors; ++v)
-      *reinterpret_cast<V *>(tile + (i * Vectors + v) * lanes) = acc[i][v];
+      *reinterpret_cast<V *>(tile + i * tileStride + v * lanes) = acc[i][v];
 }
 
 /// Writes or adds a rows x cols tile to c.
@@ -128,23 +128,45 @@ inline void storeTile(const W *__restrict tile, int64_t tileCols, Matrix<O> c,
   }
 }
 
+constexpr int HalfRows = (TileRows + 1) / 2, QuarterRows = (TileRows + 3) / 4;
+
+/// The panel height that `rows` remaining rows are packed with.
+inline int64_t panelRowsFor(int64_t rows) {
+  return rows > HalfRows ? TileRows : rows > QuarterRows ? HalfRows : QuarterRows;
+}
+
+template <class A, class B> struct SameType {
+  static constexpr bool value = false;
+};
+template <class A> struct SameType<A, A> {
+  static constexpr bool value = true;
+};
+
 /// The work of one tile column: all row panels of packed A against one panel
 /// of packed B.
 template <class W, int Vectors, class O>
 void rowPanels(const W *packedA, const W *panelB, Matrix<O> c, int64_t m,
                int64_t cols, int64_t depth, bool accumulate) {
   constexpr int tileCols = Vectors * VectorOf<W>::lanes;
-  W tile[TileRows * tileCols];
+  W local[TileRows * tileCols];
+  const bool direct = SameType<W, O>::value && !accumulate &&
+                      cols == tileCols && c.colStride == 1;
   for (int64_t i = 0; i < m; i += TileRows) {
     int64_t rows = minOf<int64_t>(TileRows, m - i);
     const W *panelA = packedA + i * depth;
-    if (rows > (TileRows + 1) / 2)
-      microKernel<W, TileRows, Vectors>(panelA, panelB, depth, tile);
-    else if (rows > (TileRows + 3) / 4)
-      microKernel<W, (TileRows + 1) / 2, Vectors>(panelA, panelB, depth, tile);
+    int64_t panelRows = panelRowsFor(rows);
+    // A tile whose every element is wanted goes straight to C.
+    bool whole = direct && rows == panelRows;
+    W *tile = whole ? reinterpret_cast<W *>(&c.at(i, 0)) : local;
+    int64_t stride = whole ? c.rowStride : tileCols;
+    if (panelRows == TileRows)
+      microKernel<W, TileRows, Vectors>(panelA, panelB, depth, tile, stride);
+    else if (panelRows == HalfRows)
+      microKernel<W, HalfRows, Vectors>(panelA, panelB, depth, tile, stride);
     else
-      microKernel<W, (TileRows + 3) / 4, Vectors>(panelA, panelB, depth, tile);
-    storeTile<W>(tile, tileCols, c.block(i, 0), rows, cols, accumulate);
+      microKernel<W, QuarterRows, Vectors>(panelA, panelB, depth, tile, stride);
+    if (!whole)
+      storeTile<W>(tile, tileCols, c.block(i, 0), rows, cols, accumulate);
   }
 }
 
@@ -155,15 +177,16 @@ void packRows(W *packed, Matrix<const S> a, int64_t m, int64_t depth) {
     int64_t rows = minOf<int64_t>(TileRows, m - i);
     W *panel = packed + i * depth;
     const S *from = &a.at(i, 0);
-    if (rows > (TileRows + 1) / 2)
+    int64_t panelRows = panelRowsFor(rows);
+    if (panelRows == TileRows)
       packPanel<W, TileRows>(panel, from, rows, depth, a.rowStride,
                              a.colStride);
-    else if (rows > (TileRows + 3) / 4)
-      packPanel<W, (TileRows + 1) / 2>(panel, from, rows, depth, a.rowStride,
-                                       a.colStride);
+    else if (panelRows == HalfRows)
+      packPanel<W, HalfRows>(panel, from, rows, depth, a.rowStride,
+                             a.colStride);
     else
-      packPanel<W, (TileRows + 3) / 4>(panel, from, rows, depth, a.rowStride,
-                                       a.colStride);
+      packPanel<W, QuarterRows>(panel, from, rows, depth, a.rowStride,
+                                a.colStride);
   }
 }
 
@@ -187,7 +210,12 @@ void packedProduct(Matrix<const S> a, Matrix<const S> b, Matrix<O> c,
   int64_t kb = minOf(depthBlock, k);
   int64_t mb = minOf(rowBlock, (m + TileRows - 1) / TileRows * TileRows);
   int64_t nb = minOf(colBlock, (n + Cols - 1) / Cols * Cols);
-  Scratch<W> packedA(mb * kb), packedB(nb * kb);
+  constexpr int64_t onStack = 8192 / int64_t(sizeof(W));
+  W stackA[onStack], stackB[onStack];
+  Scratch<W> heapA(mb * kb > onStack ? mb * kb : 0);
+  Scratch<W> heapB(nb * kb > onStack ? nb * kb : 0);
+  W *packedA = mb * kb > onStack ? heapA : stackA;
+  W *packedB = nb * kb > onStack ? heapB : stackB;
   for (int64_t j0 = 0; j0 < n; j0 += colBlock) {
     int64_t nn = minOf(colBlock, n - j0);
     for (int64_t k0 = 0; k0 < k; k0 += depthBlock) {

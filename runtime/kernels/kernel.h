@@ -48,6 +48,7 @@ int lingon_kernels_set_blas(const char *name, void *address);
 /// is called for disjoint ranges that cover [0, n).
 void *lingon_rt_alloc(size_t size);
 void lingon_rt_free(void *ptr);
+int64_t lingon_rt_num_threads();
 void lingon_rt_parallel_for(void (*fn)(void *, int64_t, int64_t), void *ctx,
                             int64_t n, int64_t grain);
 
@@ -137,13 +138,17 @@ template <class Fn> void parallelFor(int64_t n, int64_t grain, Fn fn) {
 template <class T> T minOf(T a, T b) { return b < a ? b : a; }
 template <class T> T maxOf(T a, T b) { return a < b ? b : a; }
 
-/// Scratch memory of `count` elements (never zero bytes), freed at scope end.
+/// Scratch memory of `count` elements, freed at scope end; null for none.
 template <class T> class Scratch {
 public:
   explicit Scratch(int64_t count)
-      : ptr(static_cast<T *>(
-            lingon_rt_alloc(size_t(count > 0 ? count : 1) * sizeof(T)))) {}
-  ~Scratch() { lingon_rt_free(ptr); }
+      : ptr(count > 0 ? static_cast<T *>(
+                            lingon_rt_alloc(size_t(count) * sizeof(T)))
+                      : nullptr) {}
+  ~Scratch() {
+    if (ptr)
+      lingon_rt_free(ptr);
+  }
   Scratch(const Scratch &) = delete;
   Scratch &operator=(const Scratch &) = delete;
   operator T *() const { return ptr; }
