@@ -1,29 +1,7 @@
 """All primitives. Importing a family's module declares its primitives in the registry."""
 
-from . import (
-    arithmetic,
-    bits,
-    comparison,
-    complexes,
-    conversion,
-    dot,
-    powers,
-    reductions,
-    slicing,
-    structure,
-    transcendental,
-)
+import importlib
+import pkgutil
 
-__all__ = [
-    "arithmetic",
-    "bits",
-    "comparison",
-    "complexes",
-    "conversion",
-    "dot",
-    "powers",
-    "reductions",
-    "slicing",
-    "structure",
-    "transcendental",
-]
+for _module in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_module.name}")
