@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from lingon.runtime import _runtime
 from lingon.runtime._runtime import (
     ArrayImpl,
@@ -22,11 +24,16 @@ from lingon.runtime._runtime import (
     pool_trim,
     pytree,
     set_aval_factory,
+    set_blas_routine,
     set_num_threads,
     symbols,
 )
 
 __all__ = [
+    "set_tracing",
+    "set_thread_config",
+    "set_global_config",
+    "JitDispatch",
     "ArrayImpl",
     "Executable",
     "available_cores",
@@ -45,14 +52,37 @@ __all__ = [
     "pool_trim",
     "pytree",
     "set_aval_factory",
+    "set_blas_routine",
     "set_num_threads",
     "symbols",
 ]
 
 if not hasattr(_runtime, "JitDispatch"):
-    from lingon.runtime._interim_dispatch import (  # noqa: F401
+    from lingon.runtime._interim_dispatch import (
         JitDispatch,
         set_global_config,
         set_thread_config,
         set_tracing,
     )
+else:
+    from lingon.runtime._runtime import (
+        JitDispatch,
+        set_global_config,
+        set_thread_config,
+        set_tracing,
+    )
+
+
+def _limit_from_environment(name: str) -> int | None:
+    text = os.environ.get(name)
+    if text is None:
+        return None
+    if not text.isdecimal():
+        raise ValueError(f"{name} must be a number of bytes, got {text!r}")
+    return int(text)
+
+
+if (_bytes := _limit_from_environment("LINGON_POOL_BYTES")) is not None:
+    pool_set_cache_limit(_bytes)
+if (_bytes := _limit_from_environment("LINGON_MEMORY_LIMIT")) is not None:
+    pool_set_memory_limit(_bytes)

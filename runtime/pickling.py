@@ -12,7 +12,7 @@ from lingon.runtime import _runtime
 
 
 def reduce_array(array: _runtime.ArrayImpl, protocol: int) -> tuple[Any, ...]:
-    """What ``ArrayImpl.__reduce_ex__`` returns. From protocol 5 on the data may travel out of band."""
+    """What ``ArrayImpl.__reduce_ex__`` returns. The data may travel out of band."""
     data = array._numpy().reshape(-1).view(np.uint8)
     payload = pickle.PickleBuffer(data) if protocol >= 5 else data.tobytes()
     return array_from_state, (payload, array.dtype.name, array.shape, array.weak_type)
@@ -38,7 +38,10 @@ def array_from_state(
         raise ValueError(f"pickled array: shape must be a tuple of sizes, got {shape!r}")
     if type(weak_type) is not bool:
         raise TypeError(f"pickled array: weak_type must be a bool, got {weak_type!r}")
-    raw = np.frombuffer(memoryview(data).cast("B"), np.uint8) if len(data) else np.empty(0, np.uint8)
+    view = memoryview(data)
+    if not view.c_contiguous:
+        raise ValueError("pickled array: the data must be contiguous")
+    raw = np.frombuffer(view, np.uint8) if view.nbytes else np.empty(0, np.uint8)
     dtype = _runtime.dtype_from_code(_runtime.dtype_names.index(dtype_name))
     expected = math.prod(shape) * dtype.itemsize
     if raw.size != expected:
