@@ -4,9 +4,12 @@
 #define LINGON_PASSES_BUFFERS_H
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Interfaces/CallInterfaces.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace lingon {
 
@@ -63,6 +66,32 @@ inline bool mayTouch(mlir::Operation *op, mlir::Value root) {
         return mlir::WalkResult::advance();
       })
       .wasInterrupted();
+}
+
+/// Bytes of a buffer with static shape, as laid out in memory.
+inline int64_t bufferBytes(mlir::MemRefType type) {
+  mlir::Type element = type.getElementType();
+  int64_t bits = 64;
+  if (auto complex = llvm::dyn_cast<mlir::ComplexType>(element))
+    bits = 2 * complex.getElementType().getIntOrFloatBitWidth();
+  else if (element.isIntOrFloat())
+    bits = element.getIntOrFloatBitWidth();
+  return type.getNumElements() * llvm::divideCeil(bits, 8);
+}
+
+/// True if the buffer is only used through views in its own function: it is
+/// neither yielded, nor carried by a loop, nor passed to a call.
+inline bool staysLocal(mlir::Value buffer) {
+  for (mlir::Operation *user : buffer.getUsers()) {
+    if (user->hasTrait<mlir::OpTrait::IsTerminator>() ||
+        llvm::isa<mlir::RegionBranchOpInterface, mlir::CallOpInterface>(user))
+      return false;
+    if (llvm::isa<mlir::ViewLikeOpInterface>(user))
+      for (mlir::Value result : user->getResults())
+        if (!staysLocal(result))
+          return false;
+  }
+  return true;
 }
 
 } // namespace lingon

@@ -129,6 +129,23 @@ struct ParallelizePass
     for (scf::ParallelOp loop : loops)
       if (failed(handle(loop)))
         return signalPassFailure();
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      hoistStackBuffers(function);
+  }
+
+  /// A stack buffer inside of a loop would grow the stack in each iteration.
+  static void hoistStackBuffers(func::FuncOp function) {
+    if (function.isExternal())
+      return;
+    Block &entry = function.getBody().front();
+    SmallVector<memref::AllocaOp> nested;
+    function.walk([&](memref::AllocaOp alloca) {
+      if (alloca->getBlock() != &entry && alloca.getDynamicSizes().empty() &&
+          alloca.getSymbolOperands().empty())
+        nested.push_back(alloca);
+    });
+    for (memref::AllocaOp alloca : llvm::reverse(nested))
+      alloca->moveBefore(&entry, entry.begin());
   }
 
   LogicalResult handle(scf::ParallelOp loop) {
