@@ -16,6 +16,7 @@
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 #include <memory>
@@ -25,13 +26,22 @@ using namespace mlir;
 
 namespace {
 
-/// The library text, cut into one piece per function.
+/// The library text, cut into one piece per function and per table. A table is
+/// an llvm.mlir.global on one line.
 struct MathLibrary {
   std::string text;
   llvm::StringMap<StringRef> functions;
+  llvm::StringMap<StringRef> tables;
 
   explicit MathLibrary(StringRef source) : text(source) {
     StringRef rest = text;
+    while (rest.contains("llvm.mlir.global")) {
+      rest = rest.drop_front(rest.find("llvm.mlir.global"));
+      StringRef line = rest.take_front(rest.find('\n'));
+      tables[symbolAfter(line, "@")] = line;
+      rest = rest.drop_front(line.size());
+    }
+    rest = text;
     for (;;) {
       size_t begin = rest.find("func.func");
       if (begin == StringRef::npos)
@@ -39,12 +49,31 @@ struct MathLibrary {
       rest = rest.drop_front(begin);
       size_t end = functionEnd(rest);
       StringRef piece = rest.take_front(end);
-      StringRef name = piece.drop_front(piece.find('@')).drop_front();
-      name = name.take_while(
-          [](char c) { return llvm::isAlnum(c) || c == '_' || c == '.'; });
-      functions[name] = piece;
+      functions[symbolAfter(piece, "@")] = piece;
       rest = rest.drop_front(end);
     }
+  }
+
+  /// The symbol name that follows the first `mark` in `source`.
+  static StringRef symbolAfter(StringRef source, StringRef mark) {
+    StringRef name = source.drop_front(source.find(mark) + mark.size());
+    return name.take_while(
+        [](char c) { return llvm::isAlnum(c) || c == '_' || c == '.'; });
+  }
+
+  /// A function with the tables it reads.
+  std::string withTables(StringRef name) const {
+    StringRef function = functions.lookup(name);
+    const StringRef mark = "llvm.mlir.addressof @";
+    std::string result;
+    llvm::StringSet<> seen;
+    for (StringRef rest = function; rest.contains(mark);) {
+      StringRef table = symbolAfter(rest, mark);
+      if (seen.insert(table).second)
+        result += tables.lookup(table).str() + "\n";
+      rest = rest.drop_front(rest.find(mark) + mark.size());
+    }
+    return result + function.str();
   }
 
   /// The position after the brace that closes the body: the one after which no
@@ -184,10 +213,17 @@ struct ExpandMathPass
       return known;
     ParserConfig config(&getContext());
     OwningOpRef<ModuleOp> parsed =
-        parseSourceString<ModuleOp>(library.functions.lookup(name), config);
+        parseSourceString<ModuleOp>(library.withTables(name), config);
     if (!parsed || parsed->getOps<func::FuncOp>().empty()) {
       user->emitOpError("the library function @") << name << " does not parse";
       return {};
+    }
+    for (auto table :
+         llvm::make_early_inc_range(parsed->getOps<LLVM::GlobalOp>())) {
+      if (symbols.lookup(table.getSymName()))
+        continue;
+      table->remove();
+      symbols.insert(table);
     }
     func::FuncOp function = *parsed->getOps<func::FuncOp>().begin();
     function->remove();
