@@ -1,0 +1,213 @@
+"""What the functions of this package share: argument checks, promotion, broadcasting."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...runtime import ArrayImpl
+from ..core import config, dtypes, eager
+from ..core.avals import ShapedArray, get_aval
+from ..core.primitive import registry
+from ..core.trace import Tracer
+
+
+def is_arraylike(x: Any) -> bool:
+    """Whether `x` is an array, a tracer, a NumPy array or scalar, or a Python number."""
+    return (
+        isinstance(x, (ArrayImpl, Tracer, np.ndarray, np.generic, bool, int, float, complex))
+        or hasattr(x, "__jax_array__")
+        or hasattr(x, "_base_array")
+    )
+
+
+def check_arraylike(who: str, *args: Any, none_ok: bool = False) -> None:
+    """Raise TypeError naming the function, type and position of an argument that is no array."""
+    for i, a in enumerate(args):
+        if type(a) is ArrayImpl or is_arraylike(a) or (none_ok and a is None):
+            continue
+        raise TypeError(f"{who} requires ndarray or scalar arguments, got {type(a)} at position {i}.")
+
+
+def asarray(x: Any) -> Any:
+    """An array or tracer from an array-like value (no lists)."""
+    if type(x) is ArrayImpl or isinstance(x, Tracer):
+        return x
+    if hasattr(x, "__jax_array__"):
+        return x.__jax_array__()
+    return eager.as_array(x)
+
+
+def asarray_checked(x: Any) -> Any:
+    """`jnp.asarray`, for values that may be lists of traced values."""
+    from .creation import asarray as full_asarray
+
+    return full_asarray(x)
+
+
+def aval_of(x: Any) -> ShapedArray:
+    return get_aval(x)  # type: ignore[return-value]
+
+
+def shape_of(x: Any) -> tuple[int, ...]:
+    return aval_of(x).shape
+
+
+def dtype_of(x: Any) -> Any:
+    return aval_of(x).dtype
+
+
+def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:
+    """Cast to a dtype and weak type; nothing is done where both hold already."""
+    aval = aval_of(x)
+    if aval.dtype == dtype and aval.weak_type == weak_type:
+        return x if isinstance(x, (ArrayImpl, Tracer)) else asarray(x)
+    if not isinstance(x, (ArrayImpl, Tracer)):
+        return ArrayImpl.from_numpy(_cast(x, dtype), weak_type)
+    return registry["convert_element_type"].bind(
+        x, new_dtype=dtype, weak_type=bool(weak_type), sharding=None
+    )
+
+
+def _cast(x: Any, dtype: Any) -> np.ndarray:
+    """A Python or NumPy value as a fresh NumPy array of a dtype."""
+    if isinstance(x, (int, np.integer)) and not isinstance(x, bool) and dtypes.is_integer(dtype):
+        info = dtypes.iinfo(dtype)
+        if not info.min <= int(x) <= info.max:
+            if isinstance(x, int):
+                raise OverflowError(f"Python integer {x} out of bounds for {dtypes.dtype_name(dtype)}")
+            return np.asarray(x).astype(dtype)
+    with np.errstate(all="ignore"):
+        return np.array(x).astype(dtype)
+
+
+def promote_dtypes(*args: Any) -> list[Any]:
+    """The arguments cast to their common dtype (lattice promotion, weak types kept)."""
+    avals = [aval_of(a) for a in args]
+    first = avals[0]
+    if all(a.dtype is first.dtype and a.weak_type == first.weak_type for a in avals):
+        return [asarray(a) for a in args]
+    dt, weak = dtypes.promote(tuple((a.dtype, a.weak_type) for a in avals))
+    return [convert(a, dt, weak) for a in args]
+
+
+def promote_dtypes_inexact(*args: Any) -> list[Any]:
+    """Like `promote_dtypes`, to a float or complex dtype."""
+    avals = [aval_of(a) for a in args]
+    dt, weak = dtypes.promote(tuple((a.dtype, a.weak_type) for a in avals))
+    return [convert(a, dtypes.to_inexact(dt), weak) for a in args]
+
+
+def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """The shape to which shapes broadcast. Raises ValueError where they do not fit together."""
+    if len(shapes) == 1:
+        return tuple(shapes[0])
+    rank = max((len(s) for s in shapes), default=0)
+    out = []
+    for axis in range(-rank, 0):
+        sizes = {s[axis] for s in shapes if len(s) >= -axis}
+        sizes.discard(1)
+        if len(sizes) > 1:
+            raise ValueError(f"Incompatible shapes for broadcasting: shapes={[tuple(s) for s in shapes]}")
+        out.append(sizes.pop() if sizes else 1)
+    return tuple(out)
+
+
+def promote_shapes(who: str, *args: Any) -> list[Any]:
+    """Give arrays one rank by leading axes of size 1; scalars stay scalars where lax allows it."""
+    shapes = [shape_of(a) for a in args]
+    if all(s == shapes[0] for s in shapes):
+        return list(args)
+    ranks = {len(s) for s in shapes if s}
+    broadcast_shapes(*shapes)
+    if len(ranks) <= 1:
+        return list(args)
+    rank = max(ranks)
+    how = config.rank_promotion.value
+    if how != "allow":
+        text = (
+            f"Operands could not be broadcast together for {who} on shapes "
+            f"{' '.join(map(str, shapes))} and with the config option "
+            f"jax_numpy_rank_promotion={how!r}."
+        )
+        if how == "raise":
+            raise ValueError(text)
+        import warnings
+
+        warnings.warn(text, stacklevel=3)
+    return [
+        a if not s or len(s) == rank else _lead(a, rank, s)
+        for a, s in zip(args, shapes, strict=True)
+    ]
+
+
+def _lead(x: Any, rank: int, s: tuple[int, ...]) -> Any:
+    return registry["broadcast_in_dim"].bind(
+        x,
+        shape=(*(1,) * (rank - len(s)), *s),
+        broadcast_dimensions=tuple(range(rank - len(s), rank)),
+        sharding=None,
+    )
+
+
+def promote_args(who: str, *args: Any) -> list[Any]:
+    """Check, promote dtypes and ranks: what a NumPy ufunc does to its arguments."""
+    check_arraylike(who, *args)
+    return promote_shapes(who, *promote_dtypes(*args))
+
+
+def promote_args_inexact(who: str, *args: Any) -> list[Any]:
+    """Like `promote_args`, to a float or complex dtype."""
+    check_arraylike(who, *args)
+    return promote_shapes(who, *promote_dtypes_inexact(*args))
+
+
+def broadcast_to(x: Any, shape: Sequence[int]) -> Any:
+    """Broadcast an array to a shape. Raises ValueError where it does not fit."""
+    s = shape_of(x)
+    shape = tuple(shape)
+    if s == shape:
+        return asarray(x)
+    if len(s) > len(shape):
+        raise ValueError(f"Cannot broadcast to shape with fewer dimensions: arr_shape={s} shape={shape}")
+    lead = len(shape) - len(s)
+    if any(a not in (1, b) for a, b in zip(s, shape[lead:], strict=True)):
+        raise ValueError(f"Incompatible shapes for broadcasting: {s} and requested shape {shape}")
+    ones = [i for i, (a, b) in enumerate(zip(s, shape[lead:], strict=True)) if a == 1 and b != 1]
+    if ones:
+        x = registry["squeeze"].bind(asarray(x), dimensions=tuple(ones))
+    dims = tuple(lead + i for i in range(len(s)) if i not in ones)
+    return registry["broadcast_in_dim"].bind(
+        asarray(x) if not isinstance(x, (ArrayImpl, Tracer)) else x,
+        shape=shape,
+        broadcast_dimensions=dims,
+        sharding=None,
+    )
+
+
+def canonical_axis(axis: Any, rank: int, name: str = "axis") -> int:
+    """An axis from either end as a non-negative int. Raises ValueError or TypeError."""
+    try:
+        i = operator.index(axis)
+    except TypeError:
+        if isinstance(axis, Tracer):
+            raise
+        raise TypeError(f"{name} must be an integer, got {axis!r}") from None
+    if not -rank <= i < rank:
+        raise ValueError(f"axis {i} is out of bounds for array of dimension {rank}")
+    return i % rank
+
+
+def canonical_axes(axis: Any, rank: int) -> tuple[int, ...]:
+    """An axis, a sequence of axes or None (all) as unique non-negative ints, sorted."""
+    if axis is None:
+        return tuple(range(rank))
+    if isinstance(axis, (tuple, list)):
+        out = tuple(canonical_axis(a, rank) for a in axis)
+        if len(set(out)) != len(out):
+            raise ValueError(f"duplicate value in 'axis': {axis}")
+        return tuple(sorted(out))
+    return (canonical_axis(axis, rank),)
