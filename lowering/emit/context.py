@@ -43,6 +43,7 @@ class EmitContext:
         self.maps: dict[str, str] = {}  # affine map text -> alias
         self.locations: dict[tuple, str] = {}
         self.declared: dict[str, str] = {}
+        self.definitions: dict[str, str] = {}
         self.constants: dict[tuple, str] = {}
         self.literals: dict[tuple, Value] = {}
         self.loc = ""
@@ -51,6 +52,7 @@ class EmitContext:
         self._identity: dict[int, tuple[str, str]] = {}
         self._journal: list[tuple] | None = None
         self._open: dict[int, _Group] = {}
+        self._held: list[Value] = []  # made by the emitter that is running
         self._use_counts: dict[int, tuple[Any, dict]] = {}
 
     # ---- names, types, text ------------------------------------------------------------------
@@ -102,6 +104,11 @@ class EmitContext:
     def declare(self, function: str, signature: str) -> None:
         """Declares a private function that the module calls."""
         self.declared[function] = signature
+
+    def define(self, function: str, text: Callable[[], str]) -> None:
+        """Adds a private function, whose whole text `text()` gives, to the module once."""
+        if function not in self.definitions:
+            self.definitions[function] = text()
 
     # ---- constants ---------------------------------------------------------------------------
 
@@ -159,6 +166,8 @@ class EmitContext:
     def splat(self, value: Any, shape: tuple[int, ...], dtype: Any) -> Value:
         """An array of `shape` with every element the Python number `value`."""
         t = dtype if isinstance(dtype, ElementType) else element_type(dtype)
+        if 0 in shape:
+            return Value(tuple(shape), t, EMPTY)
         made = Value(tuple(shape), t, SPLAT if shape else SCALAR, self.register_constant(value, t))
         made.literal = np.asarray(value).astype(t.dtype)
         return made
@@ -338,7 +347,6 @@ class EmitContext:
         names = [self.name() for _ in operands]
         types = [_element_text(type) for _, type, _ in operands]
         results = body(b, *names)
-        yielded = types[len(inputs) :]
         return self._write_generic(
             inputs,
             outputs,
@@ -346,8 +354,23 @@ class EmitContext:
             [f"{n}: {t}" for n, t in zip(names, types, strict=True)],
             lines,
             results,
-            yielded,
+            types[len(inputs) :],
             attributes,
+        )
+
+    def write_generic(
+        self,
+        inputs: Sequence[tuple[str, str, str]],
+        outputs: Sequence[tuple[str, str, str]],
+        iterators: Sequence[str],
+        arguments: Sequence[str],
+        lines: list[str],
+        results: Sequence[str],
+    ) -> list[str]:
+        """Like `generic`, with the body's lines, block arguments ("%x: f32") and results given."""
+        yielded = [_element_text(type) for _, type, _ in outputs]
+        return self._write_generic(
+            inputs, outputs, _iterator_text(iterators), arguments, lines, results, yielded
         )
 
     def _write_generic(
@@ -401,8 +424,21 @@ class EmitContext:
         """An elementwise result: ``compute(builder, registers)`` for each element.
 
         Operands broadcast: rank 0, or equal rank with dimensions equal or 1. The equation joins
-        the open group of its operands (two such groups become one), or opens one.
+        the open group of its operands (two such groups become one), or opens one. For use in
+        emitters: the result counts as still to be read until the current emitter returns.
         """
+        made = self._elementwise(compute, operands, shape, t)
+        self._add_uses(made, 1)
+        self._held.append(made)
+        return made
+
+    def _elementwise(
+        self,
+        compute: Callable[[ScalarBuilder, list[str]], str],
+        operands: Sequence[Value],
+        shape: tuple[int, ...],
+        t: ElementType,
+    ) -> Value:
         if 0 in shape:
             return Value(shape, t, EMPTY)
         loc = self.loc
@@ -495,6 +531,42 @@ class EmitContext:
         a.values += b.values
         del self._open[id(b)]
         return a
+
+    def absorb(
+        self, operands: Sequence[Value], shape: tuple[int, ...]
+    ) -> tuple[list[tuple[str, str, str]], list[str], list[str], list[str]]:
+        """Operands of `shape` as the start of the body of a generic over `shape`.
+
+        Returns inputs, block arguments, body lines and one register per operand. A group whose
+        results nobody but the current equation reads moves into the body; it is never written.
+        """
+        group = None
+        first = operands[0]
+        if first.kind == GROUP and first.shape == shape:
+            group = first.group
+            mine = set(map(id, operands))
+            for v in group.values:
+                reads = sum([v is w for w in operands]) if id(v) in mine else 0
+                if v.uses + v.outputs != reads:
+                    group = None
+                    break
+        if group is None:
+            group = _Group(shape)
+        else:
+            del self._open[id(group)]
+        registers = [self._read(group, v) for v in operands]
+        inputs = [a[:3] for a in group.args]
+        return inputs, [a[3] for a in group.args], group.lines, registers
+
+    def converted(self, value: Value, t: ElementType) -> Value:
+        """`value` as dtype `t`, elementwise."""
+        if value.type is t:
+            return value
+        source = value.type
+        row = ELEMENTWISE["convert_element_type"].raw
+        return self.elementwise(
+            lambda b, xs: row(b, [source], t, xs, {}), [value], value.shape, t
+        )
 
     def flush(self, group: _Group) -> None:
         """Writes an open group as one linalg.generic that yields what is still going to be read."""
@@ -644,6 +716,7 @@ class EmitContext:
             for a in eqn.invars
         ]  # fmt: skip
         rule = ELEMENTWISE.get(name)
+        released: Sequence[Value] = ()
         outvars = eqn.outvars
         if rule is not None:
             aval = outvars[0].aval
@@ -656,7 +729,7 @@ class EmitContext:
             else:
                 by_kind = self._row(rule, types[0], name)
                 compute = lambda b, xs: _apply(b, by_kind, xs, types, t, params)  # noqa: E731
-            results = (self.elementwise(compute, operands, aval.shape, t),)
+            results = (self._elementwise(compute, operands, aval.shape, t),)
         else:
             emitter = EMITTERS.get(name)
             if emitter is None:
@@ -668,9 +741,11 @@ class EmitContext:
             ):
                 results = [Value(v.aval.shape, element_type(v.aval.dtype), EMPTY) for v in outvars]
             else:
+                held, self._held = self._held, []
                 results = emitter(self, eqn, *operands)
                 if isinstance(results, Value):
                     results = (results,)
+                released, self._held = self._held, held
         for variable, value in zip(outvars, results, strict=True):
             uses = counts.get(variable, 0)
             env[variable] = value
@@ -683,6 +758,10 @@ class EmitContext:
             if value.kind == GROUP:
                 value.group.pending -= 1
         self._close(operands)
+        if released:
+            for value in released:
+                self._consume(value)
+            self._close(released)
         self._close(results)
 
     def _close(self, values: Sequence[Value]) -> None:

@@ -49,7 +49,7 @@ def emit_module(closed: Any, *, name: str = "main", donated: Sequence[bool] = ()
 
     def argument(shape: tuple[int, ...], t: ElementType) -> Value:
         text = f"%arg{len(in_types)}"
-        signature.append(f"{text}: {memref_type(shape, t.storage)}")
+        signature.append(f"{text}: {_buffer_type(shape, t)}")
         in_types.append((shape, t.dtype))
         return Value(shape, t, EMPTY if 0 in shape else ARGUMENT, text)
 
@@ -70,7 +70,7 @@ def emit_module(closed: Any, *, name: str = "main", donated: Sequence[bool] = ()
     out_types = [(v.shape, v.type.dtype) for v in results]
     for position, value in enumerate(results):
         out = f"%out{position}"
-        type = memref_type(value.shape, value.type.storage)
+        type = _buffer_type(value.shape, value.type)
         signature.append(f"{out}: {type}")
         if value.kind == EMPTY:
             continue
@@ -89,6 +89,7 @@ def emit_module(closed: Any, *, name: str = "main", donated: Sequence[bool] = ()
         text.append(f'#loc{number} = loc("{quoted}":{line}:{column})')
     for function, types in ctx.declared.items():
         text.append(f"func.func private @{function}{types}")
+    text += ctx.definitions.values()
     text.append(f"func.func @{name}({', '.join(signature)}) {{")
     text += ctx.entry
     text += ctx.lines
@@ -96,3 +97,9 @@ def emit_module(closed: Any, *, name: str = "main", donated: Sequence[bool] = ()
     return EmittedModule(
         "\n".join(text), name, tuple(const_inputs), tuple(in_types), tuple(out_types)
     )
+
+
+def _buffer_type(shape: tuple[int, ...], t: ElementType) -> str:
+    """Type of a buffer of the function. MLIR cannot lower a zero behind other dimensions, so
+    buffers without elements are flat; nothing reads them."""
+    return memref_type((0,) if 0 in shape else shape, t.storage)

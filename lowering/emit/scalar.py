@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from . import float8
-from .types import ElementType, element_type
+from .types import ElementType
 
 if TYPE_CHECKING:
     from .context import EmitContext
@@ -115,6 +115,10 @@ class ScalarBuilder:
             return x
         if t.float8 is not None:
             return float8.decode(self, x, t.float8)
+        if t.register == "bf16":
+            bits = self(f"arith.extui {self(f'arith.bitcast {x} : bf16 to i16')} : i16 to i32")
+            shifted = self.binary("arith.shli", bits, self.const(16, "i32"), "i32")
+            return self(f"arith.bitcast {shifted} : i32 to f32")
         return self(f"arith.extf {x} : {t.register} to {t.wide}")
 
     def narrow(self, x: str, t: ElementType) -> str:
@@ -123,7 +127,25 @@ class ScalarBuilder:
             return x
         if t.float8 is not None:
             return float8.encode(self, x, t.float8)
+        if t.register == "bf16":
+            return self._round_to_bf16(x)
         return self(f"arith.truncf {x} : {t.wide} to {t.register}")
+
+    def _round_to_bf16(self, x: str) -> str:
+        """f32 to bf16 with integer operations.
+
+        The processors' own instruction turns denormals into zero, and where there is none LLVM
+        calls a function.
+        """
+        bits = self(f"arith.bitcast {x} : f32 to i32")
+        upper = self.binary("arith.shrui", bits, self.const(16, "i32"), "i32")
+        odd = self.binary("arith.andi", upper, self.const(1, "i32"), "i32")
+        bias = self.binary("arith.addi", odd, self.const(0x7FFF, "i32"), "i32")
+        rounded = self.binary("arith.addi", bits, bias, "i32")
+        rounded = self.binary("arith.shrui", rounded, self.const(16, "i32"), "i32")
+        quiet = self.binary("arith.ori", upper, self.const(0x40, "i32"), "i32")
+        result = self.select(self.cmpf("uno", x, x, "f32"), quiet, rounded, "i32")
+        return self(f"arith.bitcast {self(f'arith.trunci {result} : i32 to i16')} : i16 to bf16")
 
     # Complex parts.
 
@@ -138,6 +160,3 @@ class ScalarBuilder:
     def make_complex(self, re: str, im: str, t: ElementType) -> str:
         """A complex register value of dtype `t` from its parts."""
         return self(f"complex.create {re}, {im} : {t.register}")
-
-
-BOOL = element_type(np.dtype(bool))

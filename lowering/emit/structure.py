@@ -2,15 +2,326 @@
 
 from __future__ import annotations
 
-from .registry import emits
+from collections.abc import Sequence
 
-__all__: list[str] = []
+from .registry import emits
+from .types import tensor_type
+from .values import IOTA, SPLAT, VIEW, Value
+
+__all__ = ["insert_slice"]
+
+
+@emits("copy", "copy_p", "stop_gradient")
+def _same(ctx, eqn, operand):
+    """Values are immutable, so a copy is the value itself."""
+    return operand
+
+
+@emits("optimization_barrier", "device_put")
+def _same_all(ctx, eqn, *operands):
+    return operands
+
+
+@emits("dce_sink")
+def _nothing(ctx, eqn, *operands):
+    return ()
 
 
 @emits("broadcast_in_dim")
-def _broadcast_in_dim(ctx, eqn, operand, *dynamic_shape):
+def _broadcast_in_dim(ctx, eqn, operand):
     """Nothing is written: readers go through an indexing map."""
     shape = eqn.outvars[0].aval.shape
     dims = eqn.params["broadcast_dimensions"]
-    kept = [d if operand.shape[k] == shape[d] else None for k, d in enumerate(dims)]
-    return ctx.view(operand, shape, tuple(kept))
+    return ctx.view(operand, shape, _kept(operand.shape, shape, dims))
+
+
+def _kept(small: Sequence[int], shape: Sequence[int], dims: Sequence[int]) -> tuple:
+    """`dims` with None where a dimension of size 1 is stretched."""
+    return tuple([d if small[k] == shape[d] else None for k, d in enumerate(dims)])
+
+
+@emits("iota")
+def _iota(ctx, eqn):
+    return ctx.iota(eqn.params["shape"], eqn.outvars[0].aval.dtype, eqn.params["dimension"])
+
+
+@emits("squeeze", "expand_dims")
+def _squeeze(ctx, eqn, operand):
+    return reshaped(ctx, operand, eqn.outvars[0].aval.shape)
+
+
+@emits("reshape")
+def _reshape(ctx, eqn, operand):
+    order = eqn.params.get("dimensions")
+    if order is not None and tuple(order) != tuple(range(operand.ndim)):
+        operand = transposed(ctx, operand, tuple(order))
+    return reshaped(ctx, operand, eqn.outvars[0].aval.shape)
+
+
+def reshaped(ctx, operand: Value, shape: tuple[int, ...]) -> Value:
+    """`operand` with the same elements in row-major order as `shape`."""
+    shape = tuple(shape)
+    if operand.shape == shape:
+        return operand
+    if not operand.shape or operand.kind == SPLAT or not shape:
+        if not shape and operand.kind != SPLAT:
+            return _only_element(ctx, operand)
+        return ctx.view(operand, shape, (None,) * operand.ndim)
+    groups = _reassociation(operand.shape, shape)
+    if [d for d in operand.shape if d != 1] == [d for d in shape if d != 1]:
+        # Only dimensions of size 1 come and go. A lazy value stays lazy; a tensor is reassociated.
+        if operand.kind in (VIEW, IOTA):
+            targets = iter([k for k, d in enumerate(shape) if d != 1])
+            dims = tuple([None if d == 1 else next(targets) for d in operand.shape])
+            return ctx.view(operand, shape, dims)
+    x, t = ctx.tensor(operand), operand.type
+    if groups is None:
+        flat = 1
+        for d in shape:
+            flat *= d
+        x = _collapse(ctx, x, operand.shape, (flat,), [list(range(operand.ndim))], t)
+        return ctx.new(_expand(ctx, x, (flat,), shape, [list(range(len(shape)))], t), shape, t)
+    if len(operand.shape) > len(shape):
+        return ctx.new(_collapse(ctx, x, operand.shape, shape, groups, t), shape, t)
+    return ctx.new(_expand(ctx, x, operand.shape, shape, groups, t), shape, t)
+
+
+def _only_element(ctx, operand: Value) -> Value:
+    name = ctx.tensor(operand)
+    zeros = ", ".join([ctx.index(0)] * operand.ndim)
+    element = ctx.op(f"tensor.extract {name}[{zeros}] : {operand.tensor_type}")
+    return ctx.new_scalar(ctx.scalars().load(element, operand.type), operand.type)
+
+
+def _reassociation(source: Sequence[int], target: Sequence[int]) -> list[list[int]] | None:
+    """Groups of the longer shape's dimensions, one for each of the shorter's, if there are such."""
+    long, short = (source, target) if len(source) > len(target) else (target, source)
+    if len(long) == len(short):
+        return None
+    groups: list[list[int]] = []
+    k = 0
+    for size in short:
+        group, product = [], 1
+        while k < len(long) and (not group or product < size):
+            product *= long[k]
+            group.append(k)
+            k += 1
+        if product != size:
+            return None
+        groups.append(group)
+    while k < len(long):  # ones at the end
+        if long[k] != 1:
+            return None
+        groups[-1].append(k)
+        k += 1
+    return groups
+
+
+def _collapse(ctx, x, source, target, groups, t) -> str:
+    if tuple(source) == tuple(target):
+        return x
+    return ctx.op(
+        f"tensor.collapse_shape {x} {groups} : {tensor_type(tuple(source), t.storage)} "
+        f"into {tensor_type(tuple(target), t.storage)}"
+    )
+
+
+def _expand(ctx, x, source, target, groups, t) -> str:
+    if tuple(source) == tuple(target):
+        return x
+    return ctx.op(
+        f"tensor.expand_shape {x} {groups} output_shape {list(target)} : "
+        f"{tensor_type(tuple(source), t.storage)} into {tensor_type(tuple(target), t.storage)}"
+    )
+
+
+@emits("transpose")
+def _transpose(ctx, eqn, operand):
+    return transposed(ctx, operand, tuple(eqn.params["permutation"]))
+
+
+def transposed(ctx, operand: Value, permutation: tuple[int, ...]) -> Value:
+    """Dimension k of the result is dimension ``permutation[k]`` of `operand`."""
+    shape = tuple([operand.shape[p] for p in permutation])
+    if permutation == tuple(range(operand.ndim)):
+        return operand
+    moving = [p for p in permutation if operand.shape[p] != 1]
+    if operand.kind in (SPLAT, IOTA, VIEW) or moving == sorted(moving):
+        inverse = [0] * operand.ndim
+        for k, p in enumerate(permutation):
+            inverse[p] = k
+        if operand.kind in (SPLAT, IOTA):
+            return ctx.view(operand, shape, tuple(inverse))
+        if moving == sorted(moving):
+            return reshaped(ctx, operand, shape)
+    x = ctx.tensor(operand)
+    empty = ctx.empty(shape, operand.type.storage)
+    type = tensor_type(shape, operand.type.storage)
+    name = ctx.op(
+        f"linalg.transpose ins({x} : {operand.tensor_type}) outs({empty} : {type}) "
+        f"permutation = {list(permutation)}"
+    )
+    return ctx.new(name, shape, operand.type)
+
+
+# ---- slices ------------------------------------------------------------------------------------
+
+
+def _slice_text(offsets: Sequence, sizes: Sequence[int], strides: Sequence[int]) -> str:
+    return f"[{', '.join(map(str, offsets))}] {list(sizes)} {list(strides)}"
+
+
+def extract_slice(ctx, x: Value, offsets, sizes, strides=None) -> Value:
+    """A strided part of `x`; offsets are integers or SSA names of ``index`` values."""
+    sizes = tuple(sizes)
+    if 0 in sizes:
+        return ctx.splat(0, sizes, x.type)
+    if x.kind == SPLAT:
+        return ctx.view(x, sizes, (None,) * x.ndim)
+    name = ctx.tensor(x)
+    strides = strides or (1,) * len(sizes)
+    result = ctx.op(
+        f"tensor.extract_slice {name}{_slice_text(offsets, sizes, strides)} : {x.tensor_type} to "
+        f"{tensor_type(sizes, x.type.storage)}"
+    )
+    return ctx.new(result, sizes, x.type)
+
+
+def insert_slice(ctx, part: Value, into: Value, offsets, strides=None) -> Value:
+    """`into` with a strided part replaced by `part`."""
+    strides = strides or (1,) * part.ndim
+    source, target = ctx.tensor(part), ctx.tensor(into)
+    result = ctx.op(
+        f"tensor.insert_slice {source} into {target}{_slice_text(offsets, part.shape, strides)} : "
+        f"{part.tensor_type} into {into.tensor_type}"
+    )
+    return ctx.new(result, into.shape, into.type)
+
+
+@emits("slice")
+def _slice(ctx, eqn, operand):
+    p = eqn.params
+    if not operand.shape:
+        return operand
+    sizes = eqn.outvars[0].aval.shape
+    return extract_slice(ctx, operand, p["start_indices"], sizes, p["strides"])
+
+
+@emits("split")
+def _split(ctx, eqn, operand):
+    axis, start, parts = eqn.params["axis"], 0, []
+    for size in eqn.params["sizes"]:
+        offsets = [0] * operand.ndim
+        offsets[axis] = start
+        sizes = (*operand.shape[:axis], size, *operand.shape[axis + 1 :])
+        parts.append(extract_slice(ctx, operand, offsets, sizes))
+        start += size
+    return parts
+
+
+@emits("concatenate")
+def _concatenate(ctx, eqn, *operands):
+    return concatenated(ctx, operands, eqn.params["dimension"], eqn.outvars[0].aval.shape)
+
+
+def concatenated(ctx, operands: Sequence[Value], axis: int, shape: tuple[int, ...]) -> Value:
+    """Parts are computed first, then each is put into its place of one new tensor."""
+    operands = [v for v in operands if 0 not in v.shape]
+    if len(operands) == 1:
+        return operands[0]
+    t = operands[0].type
+    for v in operands:
+        ctx.tensor(v)
+    result = ctx.new(ctx.empty(shape, t.storage), shape, t)
+    start = 0
+    for v in operands:
+        offsets = [0] * len(shape)
+        offsets[axis] = start
+        result = insert_slice(ctx, v, result, offsets)
+        start += v.shape[axis]
+    return result
+
+
+@emits("stack")
+def _stack(ctx, eqn, *operands):
+    axis = eqn.params["axis"]
+    shape = eqn.outvars[0].aval.shape
+    part = (*shape[:axis], 1, *shape[axis + 1 :])
+    return concatenated(ctx, [reshaped(ctx, v, part) for v in operands], axis, shape)
+
+
+@emits("unstack")
+def _unstack(ctx, eqn, operand):
+    axis = eqn.params["axis"]
+    shape = eqn.outvars[0].aval.shape
+    sizes = (*shape[:axis], 1, *shape[axis:])
+    parts = []
+    for k in range(operand.shape[axis]):
+        offsets = [0] * operand.ndim
+        offsets[axis] = k
+        parts.append(reshaped(ctx, extract_slice(ctx, operand, offsets, sizes), shape))
+    return parts
+
+
+@emits("pad")
+def _pad(ctx, eqn, operand, fill):
+    """Negative padding cuts; what is left goes, with strides for interior padding, into a fill."""
+    shape = eqn.outvars[0].aval.shape
+    offsets, starts, sizes, strides = [], [], [], []
+    for size, (low, _, interior), out in zip(
+        operand.shape, eqn.params["padding_config"], shape, strict=True
+    ):
+        step = interior + 1
+        # Elements land at low + k * step; the first and last ones inside [0, out).
+        first = 0 if low >= 0 else (-low + step - 1) // step
+        last = min(size - 1, (out - 1 - low) // step) if size else -1
+        starts.append(first)
+        sizes.append(max(last - first + 1, 0))
+        offsets.append(low + first * step)
+        strides.append(step)
+    if not shape:
+        return operand
+    background = ctx.view(fill, shape, ())
+    if 0 in sizes:
+        return background
+    if tuple(sizes) == shape and tuple(sizes) == operand.shape:
+        return operand
+    part = operand
+    if tuple(sizes) != operand.shape:
+        part = extract_slice(ctx, operand, starts, sizes)
+    if operand.kind == SPLAT and operand.name == background.name:
+        return background
+    return insert_slice(ctx, part, background, offsets, strides)
+
+
+@emits("rev")
+def _rev(ctx, eqn, operand):
+    flipped = set(eqn.params["dimensions"])
+    shape, t = operand.shape, operand.type
+    if operand.kind == SPLAT or not flipped:
+        return operand
+    x, rank = ctx.tensor(operand), len(shape)
+    results = [f"{shape[d] - 1} - d{d}" if d in flipped else f"d{d}" for d in range(rank)]
+    dims = ", ".join([f"d{d}" for d in range(rank)])
+    source = ctx.map_text(f"({dims}) -> ({', '.join(results)})")
+    type = operand.tensor_type
+    names = ctx.generic(
+        [(x, type, source)],
+        [(ctx.empty(shape, t.storage), type, ctx.identity(rank)[0])],
+        ["parallel"] * rank,
+        lambda b, element, _: [element],
+    )
+    return ctx.new(names[0], shape, t)
+
+
+@emits("tile")
+def _tile(ctx, eqn, operand):
+    """A broadcast over one new dimension before each old one, then a reshape."""
+    reps = tuple(eqn.params["reps"])
+    shape = eqn.outvars[0].aval.shape
+    operand = reshaped(ctx, operand, (1,) * (len(reps) - operand.ndim) + operand.shape)
+    if all(r == 1 for r in reps):
+        return operand
+    spread = tuple([n for r, d in zip(reps, operand.shape, strict=True) for n in (r, d)])
+    dims = tuple([2 * k + 1 for k in range(operand.ndim)])
+    return reshaped(ctx, ctx.view(operand, spread, dims), shape)
