@@ -6,6 +6,7 @@ import re
 import threading
 
 _MATH_OP = re.compile(r"\bmath\.([a-z0-9_]+) [^\n]*?: (f32|f64)\b")
+_CALL = re.compile(r"@(lingon_\w+_f(?:32|64))\b")
 _lock = threading.Lock()
 _given: set[str] = set()
 
@@ -18,6 +19,7 @@ def provide(text: str) -> None:
     from . import elementary
 
     needed = {elementary.symbol(name, type_) for name, type_ in _MATH_OP.findall(text)}
+    needed.update(_CALL.findall(text))
     if "complex." in text:  # its lowering makes math operations that are not in the text yet
         needed |= set(elementary.names())
     needed &= set(elementary.names())

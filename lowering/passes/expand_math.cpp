@@ -145,7 +145,12 @@ struct ExpandMathPass
           !staysAsIntrinsic(op))
         ops.push_back(op);
     });
-    if (ops.empty())
+    // Calls of library functions that have no math operation.
+    SmallVector<func::FuncOp> declared;
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (function.isDeclaration())
+        declared.push_back(function);
+    if (ops.empty() && declared.empty())
       return;
     std::shared_ptr<const MathLibrary> library;
     if (!libraryPath.empty()) {
@@ -162,6 +167,23 @@ struct ExpandMathPass
     }
 
     SymbolTable symbols(getOperation());
+    for (func::FuncOp declaration : declared) {
+      std::string name = declaration.getSymName().str();
+      if (!library || !library->functions.contains(name))
+        continue; // a runtime function, or one of another pass
+      FunctionType wanted = declaration.getFunctionType();
+      Location loc = declaration.getLoc();
+      symbols.erase(declaration);
+      func::FuncOp function = define(*library, symbols, name, getOperation());
+      if (!function)
+        return signalPassFailure();
+      if (function.getFunctionType() != wanted) {
+        emitError(loc) << "lingon-expand-math: @" << name << " is declared as "
+                       << wanted << ", the library defines it as "
+                       << function.getFunctionType();
+        return signalPassFailure();
+      }
+    }
     for (Operation *op : ops) {
       std::string name = functionName(op);
       if (name.empty() || !library || !library->functions.contains(name)) {
