@@ -474,6 +474,36 @@ def make_jit(fun: Callable[..., Any], **options: Any) -> Any:
     return wrapped
 
 
+def library_jit(fun: Any = None, **options: Any) -> Any:
+    """jit for functions of the library itself.
+
+    In programs that are traced they are calls under their own name, as a user of jit would have
+    it; called eagerly they just run, primitive by primitive, and nothing waits for the compiler.
+    """
+    if fun is None:
+        return lambda f: library_jit(f, **options)
+    settings = {
+        "static_argnums": None,
+        "static_argnames": None,
+        "donate_argnums": None,
+        "donate_argnames": None,
+        "keep_unused": False,
+        "inline": False,
+        **options,
+    }
+    jitted = Jitted(JitInfo(fun, **settings))
+    _all_jitted.add(jitted)
+
+    @functools.wraps(fun)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if state.trace is eval_trace or config.disable_jit.value:
+            return fun(*args, **kwargs)
+        return jitted.miss(args, kwargs)[0]
+
+    call._jit = jitted  # type: ignore[attr-defined]
+    return call
+
+
 def make_closed_jaxpr(f: Callable[..., Any], call: Call, traced_for: str = "make_jaxpr") -> Any:
     """Trace for `make_jaxpr`: the closed jaxpr and the output tree."""
     flat = FlatFun(f, call.in_tree)
