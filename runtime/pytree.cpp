@@ -56,19 +56,6 @@ static Registry &registry() {
   return *instance;
 }
 
-namespace {
-/// Calls Py_LeaveRecursiveCall on the way out.
-struct RecursionGuard {
-  bool ok;
-  explicit RecursionGuard(const char *where)
-      : ok(Py_EnterRecursiveCall(where) == 0) {}
-  ~RecursionGuard() {
-    if (ok)
-      Py_LeaveRecursiveCall();
-  }
-};
-} // namespace
-
 void raiseFrom(PyObject *type, const char *message) {
   PyObject *causeType, *cause, *trace;
   PyErr_Fetch(&causeType, &cause, &trace);

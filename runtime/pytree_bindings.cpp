@@ -298,6 +298,8 @@ static int32_t composeInto(const Node *&outer, const PyTreeDef &inner,
   }
   size_t index = out.nodes.size();
   out.append(&here, 1);
+  RecursionGuard guard(" while composing pytree structures");
+  check(guard.ok);
   int32_t leaves = 0;
   for (int32_t i = 0; i < here.arity; ++i)
     leaves += composeInto(outer, inner, out);
@@ -437,24 +439,34 @@ static nb::tuple getState(const PyTreeDef &def) {
   nb::list nodes;
   for (const Node &node : def.structure.nodes)
     nodes.append(nb::make_tuple(checked(nodeData(node)), node.arity));
-  return nb::make_tuple(nodes);
+  return nb::make_tuple(nb::tuple(nodes));
+}
+
+/// A tuple of the given size, or ValueError.
+static nb::tuple pickledTuple(nb::handle object, Py_ssize_t size) {
+  if (!PyTuple_Check(object.ptr()) || PyTuple_GET_SIZE(object.ptr()) != size)
+    throw nb::value_error("The pickled PyTreeDef is malformed.");
+  return nb::borrow<nb::tuple>(object);
 }
 
 /// Rebuilds one subtree from the preorder list of (node data, arity).
-static void setNode(const nb::list &nodes, size_t &next, Structure &out) {
+static void setNode(const nb::tuple &nodes, size_t &next, Structure &out) {
   if (next >= nodes.size())
     throw nb::value_error("The pickled PyTreeDef is incomplete.");
-  auto [pair, arity] = nb::cast<std::pair<nb::object, int32_t>>(nodes[next++]);
+  nb::tuple pair = pickledTuple(nodes[next++], 2);
+  int32_t arity = 0;
+  if (!nb::try_cast(nb::handle(pair[1]), arity) || arity < 0)
+    throw nb::value_error("The pickled PyTreeDef is malformed.");
   size_t index = out.nodes.size();
-  if (pair.is_none()) {
+  if (nb::handle(pair[0]).is_none()) {
     out.nodes.push_back({Kind::Leaf, 0, 1, 1, nullptr, nullptr});
     return;
   }
-  nb::tuple item = nb::cast<nb::tuple>(pair);
-  if (item.size() != 2 || arity < 0)
-    throw nb::value_error("The pickled PyTreeDef is malformed.");
+  nb::tuple item = pickledTuple(pair[0], 2);
   nb::object type = item[0], data = item[1];
   out.nodes.push_back(nodeFrom(type.ptr(), data.ptr(), arity));
+  RecursionGuard guard(" while unpickling a pytree structure");
+  check(guard.ok);
   int32_t leaves = 0;
   for (int32_t i = 0; i < arity; ++i) {
     size_t child = out.nodes.size();
@@ -468,7 +480,7 @@ static void setNode(const nb::list &nodes, size_t &next, Structure &out) {
 static void setState(PyTreeDef &def, const nb::tuple &state) {
   Structure structure;
   size_t next = 0;
-  nb::list nodes = nb::cast<nb::list>(state[0]);
+  nb::tuple nodes(checked(PySequence_Tuple(pickledTuple(state, 1)[0].ptr())));
   setNode(nodes, next, structure);
   if (next != nodes.size())
     throw nb::value_error("The pickled PyTreeDef is malformed.");
@@ -481,6 +493,8 @@ static nb::object walkNode(const Node *&node, const nb::callable &onNode,
   const Node &here = *node++;
   if (here.kind == Kind::Leaf)
     return onLeaf(nb::borrow(*leaf++));
+  RecursionGuard guard(" while walking over a pytree structure");
+  check(guard.ok);
   nb::list children;
   for (int32_t i = 0; i < here.arity; ++i)
     children.append(walkNode(node, onNode, onLeaf, leaf));
@@ -606,7 +620,11 @@ static void bindKey(nb::class_<Key> &cls, const char *field, Value Key::*member,
       .def("__getstate__",
            [member](const Key &self) { return nb::make_tuple(self.*member); })
       .def("__setstate__", [](Key &self, const nb::tuple &state) {
-        new (&self) Key{nb::cast<Value>(state[0])};
+        nb::tuple item = pickledTuple(state, 1);
+        Value value;
+        if (!nb::try_cast(nb::handle(item[0]), value))
+          throw nb::value_error("The pickled key is malformed.");
+        new (&self) Key{value};
       });
   cls.attr("__match_args__") = nb::make_tuple(field);
 }

@@ -21,6 +21,17 @@ struct Globals {
 };
 extern Globals globals;
 
+/// Counts a recursion for Python's limit; RecursionError is set if not `ok`.
+struct RecursionGuard {
+  bool ok;
+  explicit RecursionGuard(const char *where)
+      : ok(Py_EnterRecursiveCall(where) == 0) {}
+  ~RecursionGuard() {
+    if (ok)
+      Py_LeaveRecursiveCall();
+  }
+};
+
 /// The registration of a type, or null. Builtin containers have none.
 const Registration *findRegistration(PyTypeObject *type);
 /// Takes over `reg` and its references. False with ValueError if its type is
