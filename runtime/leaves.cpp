@@ -81,15 +81,21 @@ static bool classifyInt(PyObject *leaf, bool x64, LeafKind &kind, Aval *&aval) {
   return (aval = scalarAval(DType::Int64, true, x64)) != nullptr;
 }
 
-static bool classifyNumpyScalar(PyObject *leaf, bool x64, LeafKind &kind,
-                                Aval *&aval) {
-  PyArray_Descr *descr = PyArray_DescrFromScalar(leaf);
+/// The dtype of a NumPy scalar; Invalid also on failure, with an error set.
+static DType dtypeOfScalar(PyObject *scalar) {
+  PyArray_Descr *descr = PyArray_DescrFromScalar(scalar);
   if (!descr)
-    return false;
+    return DType::Invalid;
   DType dtype = dtypeOfDescr(reinterpret_cast<PyObject *>(descr));
   Py_DECREF(descr);
+  return dtype;
+}
+
+static bool classifyNumpyScalar(PyObject *leaf, bool x64, LeafKind &kind,
+                                Aval *&aval) {
+  DType dtype = dtypeOfScalar(leaf);
   if (dtype == DType::Invalid)
-    return true;
+    return !PyErr_Occurred();
   kind = LeafKind::Scalar;
   return (aval = scalarAval(dtype, false, x64)) != nullptr;
 }
@@ -146,6 +152,18 @@ PyObject *leafToArray(PyObject *leaf, LeafKind kind, const Aval *aval,
     Py_INCREF(leaf);
     return leaf;
   case LeafKind::Scalar:
+    if (PyArray_IsScalar(leaf, Generic) && dtypeOfScalar(leaf) != aval->dtype) {
+      PyObject *descr = descrOf(aval->dtype);
+      Py_INCREF(descr); // taken over
+      PyObject *converted =
+          PyArray_FromScalar(leaf, reinterpret_cast<PyArray_Descr *>(descr));
+      if (!converted)
+        return nullptr;
+      PyObject *array =
+          arrayFromNumpy(converted, aval->weakType, /*copy=*/false, deviceId);
+      Py_DECREF(converted);
+      return array;
+    }
     return arrayFromScalar(leaf, aval->dtype, aval->weakType, deviceId);
   case LeafKind::Ndarray: {
     auto *ndarray = reinterpret_cast<PyArrayObject *>(leaf);
