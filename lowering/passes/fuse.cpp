@@ -842,14 +842,16 @@ void BlockFuser::emit(Cluster &cluster) {
                       loc);
   OpBuilder inner(context);
   inner.setInsertionPointToEnd(body);
-  Emitter emitter(
-      inner, context, rank, [&](Value value) { return nodeOf(value); },
-      [&](const Node &producer, AffineMap dims, const Node &reader) {
-        return inlineAt(producer, dims, reader);
-      },
-      [&](const Node &producer, unsigned result, AffineMap map) {
-        return producerDims(producer, result, map);
-      });
+  // Named, because the emitter keeps references to them.
+  auto find = [&](Value value) { return nodeOf(value); };
+  auto inlineRead = [&](const Node &producer, AffineMap dims,
+                        const Node &reader) {
+    return inlineAt(producer, dims, reader);
+  };
+  auto dimsAt = [&](const Node &producer, unsigned result, AffineMap map) {
+    return producerDims(producer, result, map);
+  };
+  Emitter emitter(inner, context, rank, find, inlineRead, dimsAt);
   emitter.body = body;
   for (Node *member : cluster.members) {
     if (!member->live)
