@@ -79,6 +79,26 @@ private:
   size_t limit = 4096;
 };
 
+/// The Python object.
+struct DispatchObject {
+  PyObject_HEAD vectorcallfunc vectorcall;
+  PyObject *dict;
+  PyObject *weakrefs;
+  PyObject *miss; ///< (args, kwargs) -> (result, entry or None)
+  PyObject *fun;
+  std::vector<Py_ssize_t> *staticNums;
+  std::vector<PyObject *> *staticNames; ///< owned
+  Cache *cache;
+};
+
+inline DispatchObject *asDispatch(PyObject *object) {
+  return reinterpret_cast<DispatchObject *>(object);
+}
+
+/// The vectorcall function of the type.
+PyObject *call(PyObject *object, PyObject *const *args, size_t nargsf,
+               PyObject *kwnames);
+
 } // namespace dispatch
 } // namespace lingon
 
