@@ -41,24 +41,25 @@ class Pipeline:
 _FUSED = (
     "canonicalize",
     "cse",
-    "linalg-fuse-elementwise-ops",
+    "func.func(lingon-fuse)",
     "canonicalize",
     "cse",
+    "func.func(lingon-fuse-rows)",
 )
 _BUFFERIZED = (
     "eliminate-empty-tensors",
     "empty-tensor-to-alloc-tensor",
     "one-shot-bufferize",
-    "func.func(promote-buffers-to-stack{max-alloc-size-in-bytes=8192})",
-    "buffer-deallocation-pipeline",
     "canonicalize",
+    "cse",
 )
 _LOOPS = (
-    "func.func(lingon-loops)",
+    "func.func(lingon-loops,lingon-stack-buffers)",
     "canonicalize",
     "cse",
     "lingon-allow-contraction",
     "lingon-parallelize",
+    "lingon-plan-buffers",
     "lingon-expand-math",
 )
 _LLVM_DIALECT = (
