@@ -7,6 +7,7 @@ import functools
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
+from ..runtime._runtime import pytree as _impl
 from .core import pytree
 from .core.pytree import (
     DictKey,
@@ -257,7 +258,7 @@ def tree_broadcast(
 def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = None) -> bool:
     """Whether every element is a leaf rather than a node (None is a node)."""
     if is_leaf is None:
-        return pytree._impl.all_leaves(iterable)
+        return _impl.all_leaves(iterable)
     items = list(iterable)
     leaves = tree_leaves(items, is_leaf)
     return len(leaves) == len(items) and all(a is b for a, b in zip(leaves, items, strict=True))

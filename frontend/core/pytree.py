@@ -6,13 +6,11 @@ Flattening and unflattening are done by the runtime; `frontend.tree_util` has th
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
-from ...runtime import _runtime
+from ...runtime._runtime import pytree as _impl
 
-_impl = _runtime.pytree
-
-PyTreeDef = _impl.PyTreeDef
+PyTreeDef: TypeAlias = _impl.PyTreeDef
 DictKey = _impl.DictKey
 SequenceKey = _impl.SequenceKey
 GetAttrKey = _impl.GetAttrKey

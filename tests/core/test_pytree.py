@@ -198,7 +198,7 @@ def test_public_names_and_signatures() -> None:
             for p, q in zip(a.values(), b.values(), strict=True):
                 assert p.kind == q.kind, name
                 assert (p.default is p.empty) == (q.default is q.empty), name
-                if not type(q.default).__name__ == "Unspecified":
+                if type(q.default).__name__ != "Unspecified":
                     assert p.default == q.default, name
 
 
