@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
-from lingon.runtime import _runtime
 from lingon.runtime._runtime import (
     ArrayImpl,
     Executable,
+    JitDispatch,
     available_cores,
     dtype_code,
     dtype_from_code,
@@ -25,17 +25,17 @@ from lingon.runtime._runtime import (
     pytree,
     set_aval_factory,
     set_blas_routine,
+    set_global_config,
     set_num_threads,
+    set_thread_config,
+    set_tracing,
     symbols,
 )
 
 __all__ = [
-    "set_tracing",
-    "set_thread_config",
-    "set_global_config",
-    "JitDispatch",
     "ArrayImpl",
     "Executable",
+    "JitDispatch",
     "available_cores",
     "dtype_code",
     "dtype_from_code",
@@ -53,24 +53,12 @@ __all__ = [
     "pytree",
     "set_aval_factory",
     "set_blas_routine",
+    "set_global_config",
     "set_num_threads",
+    "set_thread_config",
+    "set_tracing",
     "symbols",
 ]
-
-if not hasattr(_runtime, "JitDispatch"):
-    from lingon.runtime._interim_dispatch import (
-        JitDispatch,
-        set_global_config,
-        set_thread_config,
-        set_tracing,
-    )
-else:
-    from lingon.runtime._runtime import (
-        JitDispatch,
-        set_global_config,
-        set_thread_config,
-        set_tracing,
-    )
 
 
 def _limit_from_environment(name: str) -> int | None:
