@@ -74,7 +74,9 @@ def integer_pairs(d: Any) -> tuple[np.ndarray, np.ndarray]:
     return a.ravel().copy(), b.ravel().copy()
 
 
-def binary_samples(*dtypes_: Any, low: float = -2.0, high: float = 2.0, special: bool = True) -> Any:
+def binary_samples(
+    *dtypes_: Any, low: float = -2.0, high: float = 2.0, special: bool = True
+) -> Any:
     """Samples of a binary primitive, with pairs of special values and extreme integers."""
 
     def make() -> list[Sample]:
@@ -145,7 +147,11 @@ def _mul_dtype(name: str) -> Any:
 
     def abstract(x: ShapedArray, y: ShapedArray, *, out_dtype: Any = None) -> ShapedArray:
         out = rule(x, y)
-        return out if out_dtype is None else ShapedArray(out.shape, dtypes.canonicalize_dtype(out_dtype))
+        return (
+            out
+            if out_dtype is None
+            else ShapedArray(out.shape, dtypes.canonicalize_dtype(out_dtype))
+        )
 
     return abstract
 

@@ -146,7 +146,9 @@ def _high_product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     full = x.astype(object) * y.astype(object)
     high = np.asarray(full >> 64, dtype=object)
     mask = (1 << 64) - 1
-    return np.array([int(v) & mask for v in high.ravel()], np.uint64).view(x.dtype).reshape(high.shape)
+    return (
+        np.array([int(v) & mask for v in high.ravel()], np.uint64).view(x.dtype).reshape(high.shape)
+    )
 
 
 mulhi_p = elementwise(

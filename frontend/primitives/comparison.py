@@ -28,7 +28,9 @@ from .declare import (
 _BOOL = np.dtype(bool)
 
 
-def _comparison(name: str, kinds: tuple[str, ...], ref: Callable[..., Any], ds: Sequence[Any]) -> Primitive:
+def _comparison(
+    name: str, kinds: tuple[str, ...], ref: Callable[..., Any], ds: Sequence[Any]
+) -> Primitive:
     return elementwise(
         name,
         (kinds, kinds),
@@ -189,7 +191,9 @@ select_n_p = Primitive(
         ],
         Sample(np.array([0, 1, 2, 1], np.int32), ((4,), F32), ((4,), F32), ((4,), F32)),
         Sample(np.array([-7, 9, 2, 1], np.int8), ((4,), F32), ((4,), F32), ((4,), F32)),
-        Sample(np.array([200, 0, 2, 1], np.uint8), ((4,), np.int8), ((4,), np.int8), ((4,), np.int8)),
+        Sample(
+            np.array([200, 0, 2, 1], np.uint8), ((4,), np.int8), ((4,), np.int8), ((4,), np.int8)
+        ),
         Sample(np.array(1, np.int32), ((2, 2), F32), ((2, 2), F32)),
         Sample(np.array(0, np.int32), ((2, 2), F32)),
     ],
@@ -228,7 +232,9 @@ def _clamp_jvp(primitive: Any, primals: Any, tangents: Any, params: dict) -> Any
             m = mask()
             shape = np.shape(out)
             if np.shape(t) != shape:
-                t = ops["broadcast_in_dim"].bind(t, shape=shape, broadcast_dimensions=(), sharding=None)
+                t = ops["broadcast_in_dim"].bind(
+                    t, shape=shape, broadcast_dimensions=(), sharding=None
+                )
             total = add_tangents(total, select(m, t, full_like(out, 0)))
     return out, total
 
@@ -236,8 +242,10 @@ def _clamp_jvp(primitive: Any, primals: Any, tangents: Any, params: dict) -> Any
 def _clamp_batch(primitive: Any, axis: Any, args: Any, dims: Any, params: dict) -> Any:
     shapes = [np.shape(a) for a in args]
     batched = [(s, d) for s, d in zip(shapes, dims, strict=True) if d is not None]
-    if dims[1] is not None and all(b == batched[0] for b in batched) and all(
-        d is not None or not s for s, d in zip(shapes, dims, strict=True)
+    if (
+        dims[1] is not None
+        and all(b == batched[0] for b in batched)
+        and all(d is not None or not s for s, d in zip(shapes, dims, strict=True))
     ):
         return clamp_p.bind(*args), dims[1]
     out = list(args)
@@ -272,8 +280,12 @@ clamp_p = Primitive(
             for s, b in [((3, 4), (3, 4)), ((3, 4), ()), ((), ()), ((0,), (0,))]
             for d in (F32, BF16, np.int32, np.int8, np.uint8, np.bool_)
         ],
-        Sample(np.float32(-1), np.array([-2.0, 0.5, np.nan, 3.0, np.inf], F32), np.float32(1), grad=False),
+        Sample(
+            np.float32(-1),
+            np.array([-2.0, 0.5, np.nan, 3.0, np.inf], F32),
+            np.float32(1),
+            grad=False,
+        ),
         Sample(np.float32(2), np.array([-2.0, 0.5, 1.5, 3.0], F32), np.float32(1), grad=False),
     ],
 )
-

@@ -38,9 +38,7 @@ imag_p = elementwise(
     out_dtype=dtypes.to_real,
     jvp=operand_jvps(lambda t, out, x: imag_p.bind(t)),
     # transposes are with respect to the bilinear pairing, without conjugation
-    transpose=unary_transpose(
-        lambda ct, aval: complex_p.bind(_zero_of_part(ct), neg_p.bind(ct))
-    ),
+    transpose=unary_transpose(lambda ct, aval: complex_p.bind(_zero_of_part(ct), neg_p.bind(ct))),
     samples=lambda: [Sample((s, C64)) for s in ((3, 4), (), (0,))],
 )
 
@@ -83,13 +81,10 @@ conj_p = elementwise(
     (("float32", "complexfloating", "float64"),),
     lambda x: x,
     out_dtype=dtypes.to_complex,
-    jvp=operand_jvps(
-        lambda t, out, x, *, input_dtype: conj_p.bind(t, input_dtype=input_dtype)
-    ),
+    jvp=operand_jvps(lambda t, out, x, *, input_dtype: conj_p.bind(t, input_dtype=input_dtype)),
     transpose=unary_transpose(_conj_transpose),
     samples=lambda: [
         Sample((s, d), input_dtype=np.dtype(d)) for s in ((3, 4), (), (0,)) for d in (C64, F32)
     ],
 )
 conj_p.reference = lambda x, *, input_dtype: np.conj(x)
-

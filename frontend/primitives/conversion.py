@@ -16,7 +16,9 @@ from .declare import FLOAT, batch_elementwise, check_dtype, elementwise, front, 
 # --- convert_element_type ------------------------------------------------------------------
 
 
-def _convert_abstract(x: ShapedArray, *, new_dtype: Any, weak_type: bool, sharding: Any) -> ShapedArray:
+def _convert_abstract(
+    x: ShapedArray, *, new_dtype: Any, weak_type: bool, sharding: Any
+) -> ShapedArray:
     if dtypes.is_extended(x.dtype) and x.dtype != new_dtype:
         raise ValueError(
             f"Cannot convert_element_type from {dtypes.dtype_name(x.dtype)} to {dtypes.dtype_name(new_dtype)}"
@@ -47,11 +49,17 @@ def convert(x: np.ndarray, dtype: Any) -> np.ndarray:
         # through int64: 4-bit types keep the low bits
         return x.astype(np.int64).astype(dtype)
     if dtypes.is_float(dtype) and dtype.itemsize < 4 and x.dtype.kind in "iu":
-        return x.astype(np.float32).astype(dtype) if x.dtype.itemsize < 4 else x.astype(np.float64).astype(np.float32).astype(dtype)
+        return (
+            x.astype(np.float32).astype(dtype)
+            if x.dtype.itemsize < 4
+            else x.astype(np.float64).astype(np.float32).astype(dtype)
+        )
     return x.astype(dtype)
 
 
-def _convert_reference(x: np.ndarray, *, new_dtype: Any, weak_type: bool, sharding: Any) -> np.ndarray:
+def _convert_reference(
+    x: np.ndarray, *, new_dtype: Any, weak_type: bool, sharding: Any
+) -> np.ndarray:
     return convert(x, new_dtype)
 
 
@@ -79,7 +87,9 @@ def _convert_samples() -> list[Sample]:
         p = {"new_dtype": np.dtype(t), "weak_type": False, "sharding": None}
         out += [Sample(((3, 4), s), **p) for s in targets]
         out += [Sample(((), F32), **p), Sample(((0,), F32), **p), Sample(wide, grad=False, **p)]
-        out.append(Sample(np.array([-(2**31), 2**31 - 1, 255, 256, -129], np.int32), grad=False, **p))
+        out.append(
+            Sample(np.array([-(2**31), 2**31 - 1, 255, 256, -129], np.int32), grad=False, **p)
+        )
     for t in (*dtypes.float8_types, dtypes.int4, dtypes.uint4):
         p = {"new_dtype": np.dtype(t), "weak_type": False, "sharding": None}
         out.append(Sample(((7,), F32), grad=False, **p))
@@ -147,7 +157,9 @@ def _bitcast_reference(x: np.ndarray, *, new_dtype: Any) -> np.ndarray:
         return (x.astype(np.int8).view(np.uint8) & 15).astype(np.int64).astype(new_dtype)
     if b == 4:
         low = _nibbles(x.reshape(*x.shape, 1)).reshape(*x.shape, a // 4)
-        signed = np.where(low > 7, low.astype(np.int64) - 16, low) if new_dtype == dtypes.int4 else low
+        signed = (
+            np.where(low > 7, low.astype(np.int64) - 16, low) if new_dtype == dtypes.int4 else low
+        )
         return signed.astype(new_dtype)
     if a == 4:
         n = x.astype(np.int64) & 15
@@ -191,16 +203,22 @@ bitcast_convert_type_p = Primitive(
 # --- reduce_precision ----------------------------------------------------------------------
 
 
-def _reduce_precision_abstract(x: ShapedArray, *, exponent_bits: int, mantissa_bits: int) -> ShapedArray:
+def _reduce_precision_abstract(
+    x: ShapedArray, *, exponent_bits: int, mantissa_bits: int
+) -> ShapedArray:
     check_dtype("reduce_precision", FLOAT, x.dtype)
     if exponent_bits < 1:
         raise ValueError(f"reduce_precision: exponent_bits must be positive; got {exponent_bits}")
     if mantissa_bits < 0:
-        raise ValueError(f"reduce_precision: mantissa_bits must be non-negative; got {mantissa_bits}")
+        raise ValueError(
+            f"reduce_precision: mantissa_bits must be non-negative; got {mantissa_bits}"
+        )
     return x
 
 
-def _reduce_precision_reference(x: np.ndarray, *, exponent_bits: int, mantissa_bits: int) -> np.ndarray:
+def _reduce_precision_reference(
+    x: np.ndarray, *, exponent_bits: int, mantissa_bits: int
+) -> np.ndarray:
     """Round to nearest even in the mantissa; what the exponent cannot hold becomes inf or 0."""
     info = dtypes.finfo(x.dtype)
     own_mantissa, own_exponent = info.nmant, info.iexp
@@ -233,9 +251,7 @@ reduce_precision_p = Primitive(
     abstract=_reduce_precision_abstract,
     reference=_reduce_precision_reference,
     jvp=linear_jvp,
-    transpose=unary_transpose(
-        lambda ct, aval, **params: reduce_precision_p.bind(ct, **params)
-    ),
+    transpose=unary_transpose(lambda ct, aval, **params: reduce_precision_p.bind(ct, **params)),
     batch=batch_elementwise,
     samples=lambda: [
         Sample(x, exponent_bits=e, mantissa_bits=m, grad=False)
@@ -245,7 +261,10 @@ reduce_precision_p = Primitive(
             ((), F32),
             ((5,), BF16),
             ((5,), F16),
-            np.array([1e-8, 7e4, 1.1, np.nan, np.inf, 6e-5, 6e-8, 65519.0, 65520.0, -0.0, 1e-40, 3.4e38], F32),
+            np.array(
+                [1e-8, 7e4, 1.1, np.nan, np.inf, 6e-5, 6e-8, 65519.0, 65520.0, -0.0, 1e-40, 3.4e38],
+                F32,
+            ),
         ]
     ],
 )
@@ -292,4 +311,3 @@ optimization_barrier_p = Primitive(
     multiple_results=True,
     samples=lambda: [Sample(((3,), F32), ((), np.int32)), Sample(((2, 2), F32), ((0,), F32))],
 )
-

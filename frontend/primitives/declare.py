@@ -226,7 +226,9 @@ def const(x: Any, value: Any) -> Any:
 # --- batching ------------------------------------------------------------------------------
 
 
-def batch_elementwise(primitive: Primitive, axis: Any, args: Sequence[Any], dims: Sequence[Any], params: dict) -> Any:
+def batch_elementwise(
+    primitive: Primitive, axis: Any, args: Sequence[Any], dims: Sequence[Any], params: dict
+) -> Any:
     """Batching of elementwise primitives: the batch axes are aligned, ranks filled with ones."""
     if len(args) == 1:
         return primitive.bind(*args, **params), dims[0]
@@ -245,9 +247,7 @@ def batch_elementwise(primitive: Primitive, axis: Any, args: Sequence[Any], dims
             moved.append(insert_axis(a, 0))
         else:
             moved.append(a)
-    out = [
-        fill_rank(a, rank + 1) if d is not None else a for a, d in zip(moved, dims, strict=True)
-    ]
+    out = [fill_rank(a, rank + 1) if d is not None else a for a, d in zip(moved, dims, strict=True)]
     return primitive.bind(*out, **params), 0
 
 
@@ -369,4 +369,3 @@ def hidden(**defaults: Any) -> Callable[[Any], dict]:
         }
 
     return params_text
-

@@ -94,7 +94,9 @@ def _dot_abstract(
                 f"{name} requires {side} contracting dimensions to be distinct, got {side}_contracting {c}."
             )
         if len(set(b)) != len(b):
-            raise TypeError(f"{name} requires {side} batch dimensions to be distinct, got {side}_batch {b}.")
+            raise TypeError(
+                f"{name} requires {side} batch dimensions to be distinct, got {side}_batch {b}."
+            )
         if set(c) & set(b):
             raise TypeError(
                 f"{name} requires {side} batch dimensions to be disjoint from contracting "
@@ -154,9 +156,9 @@ def _dot_reference(
     batch = [lhs.shape[d] for d in lb]
     lkeep, rkeep = [lhs.shape[d] for d in lf], [rhs.shape[d] for d in rf]
     k = math.prod(lhs.shape[d] for d in lc)
-    a = lhs.transpose(*lb, *lf, *lc).reshape(*batch, math.prod(lkeep), k).astype(work)
-    b = rhs.transpose(*rb, *rc, *rf).reshape(*batch, k, math.prod(rkeep)).astype(work)
-    return np.matmul(a, b).reshape(*batch, *lkeep, *rkeep)
+    a = lhs.transpose(*lb, *lf, *lc).reshape((*batch, math.prod(lkeep), k)).astype(work)
+    b = rhs.transpose(*rb, *rc, *rf).reshape((*batch, k, math.prod(rkeep))).astype(work)
+    return np.matmul(a, b).reshape((*batch, *lkeep, *rkeep))
 
 
 def accumulation_dtype(lhs: Any, rhs: Any, out: Any) -> Any:

@@ -61,7 +61,11 @@ def _pow_reference(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     out = np.power(x, y.astype(x.dtype))
     if x.dtype.kind == "c":
         # NumPy: 0 ** (1 + 0j) goes through log(0)
-        return np.where((x == 0) & (y == 0), x.dtype.type(1), np.where((x == 0) & (y.real > 0), x.dtype.type(0), out))
+        return np.where(
+            (x == 0) & (y == 0),
+            x.dtype.type(1),
+            np.where((x == 0) & (y.real > 0), x.dtype.type(0), out),
+        )
     return out
 
 
@@ -76,7 +80,10 @@ def _pow_tangent_x(t: Any, out: Any, x: Any, y: Any) -> Any:
         y = const(xa, y)
     else:
         y = ops["convert_element_type"].bind(
-            y, new_dtype=xa.dtype, weak_type=False, sharding=None  # type: ignore[attr-defined]
+            y,
+            new_dtype=xa.dtype,
+            weak_type=False,
+            sharding=None,  # type: ignore[attr-defined]
         )
     if get_aval(y).shape != shape:  # type: ignore[attr-defined]
         y = full(shape, y)
@@ -84,7 +91,9 @@ def _pow_tangent_x(t: Any, out: Any, x: Any, y: Any) -> Any:
     zero = eq(y, const(y, 0))
     nothing = full_like(y, 0)
     safe = select(eq(y, const(y, 0)), full_like(y, 1), y)
-    return mul(t, select(zero, nothing, mul(safe, ops["pow"].bind(x, sub_p.bind(y, full_like(y, 1))))))
+    return mul(
+        t, select(zero, nothing, mul(safe, ops["pow"].bind(x, sub_p.bind(y, full_like(y, 1)))))
+    )
 
 
 def _pow_tangent_y(t: Any, out: Any, x: Any, y: Any) -> Any:
@@ -102,7 +111,9 @@ def _pow_samples() -> list[Sample]:
         for a, b in [((3, 4), (3, 4)), ((), ()), ((0,), (0,)), ((3,), ()), ((), (2,))]
         for d in (F32, BF16, F16, C64)
     ]
-    out += [Sample((s, F32), (s, i), low=-3, high=3) for s in [(5,), ()] for i in (np.int32, np.int8)]
+    out += [
+        Sample((s, F32), (s, i), low=-3, high=3) for s in [(5,), ()] for i in (np.int32, np.int8)
+    ]
     return [*out, Sample(*special_pairs(), grad=False)]
 
 
@@ -124,9 +135,7 @@ _integer_pow_rule = elementwise_abstract("integer_pow", (NUMBER,))
 def _integer_pow_abstract(x: ShapedArray, *, y: int) -> ShapedArray:
     out = _integer_pow_rule(x)
     if y < 0 and dtypes.is_integer(x.dtype):
-        raise TypeError(
-            f"Integers cannot be raised to negative powers, got integer_pow({x}, {y})"
-        )
+        raise TypeError(f"Integers cannot be raised to negative powers, got integer_pow({x}, {y})")
     return out
 
 
@@ -169,7 +178,12 @@ integer_pow_p = elementwise(
             for s in [(3, 4), ()]
             for d in (F32, BF16, F16, C64)
         ],
-        *[Sample((s, d), y=y) for y in (0, 1, 2, 7) for s in [(5,), (0,)] for d in (np.int32, np.uint8)],
+        *[
+            Sample((s, d), y=y)
+            for y in (0, 1, 2, 7)
+            for s in [(5,), (0,)]
+            for d in (np.int32, np.uint8)
+        ],
         *[Sample(SPECIAL, y=y, grad=False) for y in (-3, -1, 0, 2, 3)],
     ],
 )
@@ -234,5 +248,3 @@ def unary_samples_accuracy(*dtypes_: Any, low: float = -2.0, high: float = 2.0) 
     for s in out:
         s.params = {"accuracy": None}
     return out
-
-

@@ -24,7 +24,14 @@ from .declare import check_dtype, compute_dtype, const, full, ops, reshape
 from .slicing import pad_axis, slice_axis
 from .structure import broadcast_in_dim, reshape_p, squeeze_p
 
-REDUCED = [((3, 4), (1,)), ((3, 4), (0, 1)), ((2, 3, 4), (0, 2)), ((5,), (0,)), ((3,), ()), ((), ())]
+REDUCED = [
+    ((3, 4), (1,)),
+    ((3, 4), (0, 1)),
+    ((2, 3, 4), (0, 2)),
+    ((5,), (0,)),
+    ((3,), ()),
+    ((), ()),
+]
 EMPTY = [((0,), (0,)), ((0, 3), (0,)), ((3, 0), (0,))]
 
 
@@ -38,7 +45,9 @@ def check_axes(axes: Sequence[int], aval: ShapedArray) -> None:
     if len(set(axes)) != len(axes):
         raise ValueError(f"duplicate value in 'axes' of reduction: {tuple(axes)}")
     if any(not 0 <= a < len(aval.shape) for a in axes):
-        raise ValueError(f"reduction axes {tuple(axes)} contains out-of-bounds indices for {aval.strip_weak_type()}.")
+        raise ValueError(
+            f"reduction axes {tuple(axes)} contains out-of-bounds indices for {aval.strip_weak_type()}."
+        )
 
 
 def shifted(axes: Sequence[int], dim: int) -> tuple[int, ...]:
@@ -91,7 +100,9 @@ def _reduction(
         transpose=absent("it is not linear") if transpose is None else transpose,
         batch=_reduction_batch,
         samples=lambda: [
-            Sample((s, d), axes=a, low=-1.5, high=1.5, **extra) for s, a in REDUCED + EMPTY for d in ds
+            Sample((s, d), axes=a, low=-1.5, high=1.5, **extra)
+            for s, a in REDUCED + EMPTY
+            for d in ds
         ],
     )
 
@@ -134,7 +145,10 @@ def front_flat(x: Any, axes: Sequence[int]) -> Any:
 
 
 def tree_reduce(
-    combine: Callable[..., Sequence[Any]], units: Sequence[Any], xs: Sequence[Any], axes: Sequence[int]
+    combine: Callable[..., Sequence[Any]],
+    units: Sequence[Any],
+    xs: Sequence[Any],
+    axes: Sequence[int],
 ) -> list[Any]:
     """Reduce by halves with differentiable operations.
 
@@ -198,7 +212,7 @@ def limits(dtype: Any) -> tuple[Any, Any]:
         info = dtypes.iinfo(dtype)
         return int(info.min), int(info.max)
     if dtypes.is_complex(dtype):
-        return complex(-np.inf, -np.inf), complex(np.inf, np.inf)
+        return complex(-np.inf, 0), complex(np.inf, 0)
     if dtype in dtypes.float8_types and not np.isinf(np.asarray(np.inf).astype(dtype).astype(F32)):
         info = dtypes.finfo(dtype)
         return float(info.min), float(info.max)
@@ -222,13 +236,25 @@ reduce_max_p = _extremum("reduce_max", np.maximum, 0)
 reduce_min_p = _extremum("reduce_min", np.minimum, 1)
 
 reduce_and_p = _reduction(
-    "reduce_and", None, lambda x, axes: np.bitwise_and.reduce(x, axis=axes), zero_jvp, (*INTEGERS, np.bool_)
+    "reduce_and",
+    None,
+    lambda x, axes: np.bitwise_and.reduce(x, axis=axes),
+    zero_jvp,
+    (*INTEGERS, np.bool_),
 )
 reduce_or_p = _reduction(
-    "reduce_or", None, lambda x, axes: np.bitwise_or.reduce(x, axis=axes), zero_jvp, (*INTEGERS, np.bool_)
+    "reduce_or",
+    None,
+    lambda x, axes: np.bitwise_or.reduce(x, axis=axes),
+    zero_jvp,
+    (*INTEGERS, np.bool_),
 )
 reduce_xor_p = _reduction(
-    "reduce_xor", None, lambda x, axes: np.bitwise_xor.reduce(x, axis=axes), zero_jvp, (*INTEGERS, np.bool_)
+    "reduce_xor",
+    None,
+    lambda x, axes: np.bitwise_xor.reduce(x, axis=axes),
+    zero_jvp,
+    (*INTEGERS, np.bool_),
 )
 
 # --- argmax, argmin ------------------------------------------------------------------------
@@ -268,7 +294,9 @@ def _arg_reduction(name: str, ref: Callable[..., Any]) -> Primitive:
                 for d in (F32, BF16, F16, np.int32, np.int8, np.uint8, np.bool_)
                 for i in (np.int32, np.uint8)
             ],
-            Sample(np.array([1.0, np.nan, 3.0, np.nan], F32), axes=(0,), index_dtype=np.dtype(np.int32)),
+            Sample(
+                np.array([1.0, np.nan, 3.0, np.nan], F32), axes=(0,), index_dtype=np.dtype(np.int32)
+            ),
             Sample(np.array([-0.0, 0.0, -0.0], F32), axes=(0,), index_dtype=np.dtype(np.int32)),
             Sample(np.arange(300, dtype=F32), axes=(0,), index_dtype=np.dtype(np.int8)),
         ],
@@ -293,7 +321,8 @@ def _reduce_abstract(
     check_axes(dimensions, xs[0])
     outs = jaxpr.out_avals
     if len(outs) != n or any(
-        o.shape or o.dtype != x.dtype for o, x in zip(outs, xs, strict=True)  # type: ignore[attr-defined]
+        o.shape or o.dtype != x.dtype
+        for o, x in zip(outs, xs, strict=True)  # type: ignore[attr-defined]
     ):
         raise TypeError(
             "reduce: the computation must return scalars of the operands' dtypes, got "
@@ -311,9 +340,7 @@ def _elementwise(jaxpr: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
         if depth == len(shape):
             return eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *xs)
         n = shape[depth]
-        outs, ds = batch_flat(
-            lambda *ys: run(depth + 1, *ys), Axis(n), xs, [0] * len(xs)
-        )
+        outs, ds = batch_flat(lambda *ys: run(depth + 1, *ys), Axis(n), xs, [0] * len(xs))
         return [move_batch_axis(n, d, 0, o) for o, d in zip(outs, ds, strict=True)]
 
     return run(0, *args)
@@ -328,7 +355,9 @@ def _reduce_reference(
     for x in args[:n]:
         rest = [i for i in range(x.ndim) if i not in dimensions]
         moved = x.transpose(*dimensions, *rest)
-        xs.append(moved.reshape(math.prod(x.shape[d] for d in dimensions), *(x.shape[i] for i in rest)))
+        xs.append(
+            moved.reshape(math.prod(x.shape[d] for d in dimensions), *(x.shape[i] for i in rest))
+        )
     count, shape = xs[0].shape[0], xs[0].shape[1:]
     acc = [as_array(np.full(shape, u, a.dtype)) for u, a in zip(args[n:], avals, strict=False)]  # type: ignore[attr-defined]
     for i in range(count):

@@ -139,7 +139,9 @@ def _pad_abstract(x: ShapedArray, value: ShapedArray, *, padding_config: tuple) 
             f"pad operand and padding_value must be same dtype: got {x.dtype} and {value.dtype}."
         )
     if value.shape:
-        raise ValueError(f"padding_value must be a scalar; got np.shape(padding_value)={value.shape}")
+        raise ValueError(
+            f"padding_value must be a scalar; got np.shape(padding_value)={value.shape}"
+        )
     if len(padding_config) != len(x.shape):
         raise ValueError(
             "length of padding_config must equal the number of axes of operand, got padding_config "
@@ -390,7 +392,9 @@ rev_p = Primitive(
     abstract=_rev_abstract,
     reference=lambda x, *, dimensions: np.flip(x, dimensions),
     jvp=linear_jvp,
-    transpose=unary_transpose(lambda ct, aval, *, dimensions: rev_p.bind(ct, dimensions=dimensions)),
+    transpose=unary_transpose(
+        lambda ct, aval, *, dimensions: rev_p.bind(ct, dimensions=dimensions)
+    ),
     batch=batch_rule(_rev_batch),
     evaluate=evaluate_elements,
     samples=lambda: [
@@ -409,7 +413,9 @@ def _tile_abstract(x: ShapedArray, *, reps: tuple) -> ShapedArray:
         )
     if any(r < 0 for r in reps):
         raise TypeError(f"reps must be nonnegative, got {reps}.")
-    return ShapedArray(tuple(s * r for s, r in zip(x.shape, reps, strict=True)), x.dtype, x.weak_type)
+    return ShapedArray(
+        tuple(s * r for s, r in zip(x.shape, reps, strict=True)), x.dtype, x.weak_type
+    )
 
 
 def _tile_transpose(ct: Any, aval: ShapedArray, *, reps: tuple) -> Any:
@@ -534,9 +540,7 @@ def slice_axis(x: Any, start: int, limit: int, stride: int = 1, axis: int = 0) -
     shape: Sequence[int] = np.shape(x)
     lo, hi, st = [0] * len(shape), list(shape), [1] * len(shape)
     lo[axis], hi[axis], st[axis] = start, limit, stride
-    return slice_p.bind(
-        x, start_indices=tuple(lo), limit_indices=tuple(hi), strides=tuple(st)
-    )
+    return slice_p.bind(x, start_indices=tuple(lo), limit_indices=tuple(hi), strides=tuple(st))
 
 
 def pad_axis(x: Any, value: Any, config: tuple[int, int, int], axis: int = 0) -> Any:

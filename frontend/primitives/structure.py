@@ -36,7 +36,13 @@ from .declare import (
 )
 
 F32 = np.float32
-MOVED = (F32, "bfloat16", np.int8, np.bool_, np.complex64)  #: dtypes of samples of moving primitives
+MOVED = (
+    F32,
+    "bfloat16",
+    np.int8,
+    np.bool_,
+    np.complex64,
+)  #: dtypes of samples of moving primitives
 
 
 def check_nonnegative(name: str, what: str, dims: Sequence[int]) -> None:
@@ -98,7 +104,8 @@ def _broadcast_transpose(
         out = transpose(out, tuple(order.index(d) for d in kept))
     if out.shape != aval.shape:
         dims = tuple(
-            i for i, (d, s) in enumerate(zip(broadcast_dimensions, aval.shape, strict=True))
+            i
+            for i, (d, s) in enumerate(zip(broadcast_dimensions, aval.shape, strict=True))
             if s == shape[d]
         )
         out = broadcast_in_dim(out, aval.shape, dims)
@@ -330,7 +337,9 @@ def _iota_abstract(*, dtype: Any, shape: tuple, dimension: int, sharding: Any) -
 
 def _iota_reference(*, dtype: Any, shape: tuple, dimension: int, sharding: Any) -> np.ndarray:
     n = shape[dimension]
-    line = np.arange(n).astype(dtype).reshape([n if i == dimension else 1 for i in range(len(shape))])
+    line = (
+        np.arange(n).astype(dtype).reshape([n if i == dimension else 1 for i in range(len(shape))])
+    )
     return np.broadcast_to(line, shape)
 
 
@@ -361,9 +370,7 @@ copy_p = Primitive(
 
 
 def _add_any_abstract(x: ShapedArray, y: ShapedArray) -> ShapedArray:
-    return ShapedArray(
-        elementwise_shape("add_any", (x, y)), x.dtype, x.weak_type and y.weak_type
-    )
+    return ShapedArray(elementwise_shape("add_any", (x, y)), x.dtype, x.weak_type and y.weak_type)
 
 
 def _add_any_reference(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -419,4 +426,3 @@ vspace.zeros = zeros
 vspace.add = add_any_p.bind
 moves.moveaxis = _moveaxis
 moves.broadcast = _broadcast
-

@@ -81,9 +81,7 @@ def _exp2_tangent(t: Any, out: Any, x: Any) -> Any:
 
 
 exp2_p = _unary("exp2", _exp2_reference, _exp2_tangent, accuracy=True)
-expm1_p = _unary(
-    "expm1", np.expm1, lambda t, out, x: mul(t, add(out, const(x, 1))), accuracy=True
-)
+expm1_p = _unary("expm1", np.expm1, lambda t, out, x: mul(t, add(out, const(x, 1))), accuracy=True)
 log_p = _unary("log", np.log, lambda t, out, x: div(t, x), accuracy=True, low=0.5)
 log1p_p = _unary(
     "log1p", np.log1p, lambda t, out, x: div(t, add(x, const(x, 1))), accuracy=True, low=-0.5
@@ -162,9 +160,7 @@ def _tanh_tangent(t: Any, out: Any, x: Any) -> Any:
 
 
 tanh_p = _unary("tanh", np.tanh, _tanh_tangent, accuracy=True)
-asinh_p = _unary(
-    "asinh", np.arcsinh, lambda t, out, x: mul(t, rsqrt(add(square(x), const(x, 1))))
-)
+asinh_p = _unary("asinh", np.arcsinh, lambda t, out, x: mul(t, rsqrt(add(square(x), const(x, 1)))))
 acosh_p = _unary(
     "acosh",
     np.arccosh,
@@ -249,4 +245,3 @@ nextafter_p = elementwise(
 )
 # the neighbour in the operand's own dtype, not in that of computation
 nextafter_p.reference = _nextafter_reference
-

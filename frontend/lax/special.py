@@ -1,0 +1,86 @@
+"""Special functions, for real floating-point arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..primitives.special import (
+    bessel_i0e_p,
+    bessel_i1e_p,
+    digamma_p,
+    erf_inv_p,
+    erf_p,
+    erfc_p,
+    igamma_grad_a_p,
+    igamma_p,
+    igammac_p,
+    lgamma_p,
+    polygamma_p,
+    regularized_incomplete_beta_p,
+    zeta_p,
+)
+
+
+def erf(x: Any) -> Any:
+    """Error function."""
+    return erf_p.bind(x)
+
+
+def erfc(x: Any) -> Any:
+    """1 - erf(x), precise for large `x`."""
+    return erfc_p.bind(x)
+
+
+def erf_inv(x: Any) -> Any:
+    """Inverse of the error function."""
+    return erf_inv_p.bind(x)
+
+
+def lgamma(x: Any) -> Any:
+    """Logarithm of the absolute value of the gamma function."""
+    return lgamma_p.bind(x)
+
+
+def digamma(x: Any) -> Any:
+    """Derivative of `lgamma`; NaN at zero and negative integers."""
+    return digamma_p.bind(x)
+
+
+def polygamma(m: Any, x: Any) -> Any:
+    """The m-th derivative of `digamma` (a float with a whole value)."""
+    return polygamma_p.bind(m, x)
+
+
+def zeta(x: Any, q: Any) -> Any:
+    """Hurwitz zeta function: the sum of (k + q)^-x over k >= 0."""
+    return zeta_p.bind(x, q)
+
+
+def igamma(a: Any, x: Any) -> Any:
+    """Regularized lower incomplete gamma function."""
+    return igamma_p.bind(a, x)
+
+
+def igammac(a: Any, x: Any) -> Any:
+    """Regularized upper incomplete gamma function."""
+    return igammac_p.bind(a, x)
+
+
+def igamma_grad_a(a: Any, x: Any) -> Any:
+    """Derivative of `igamma` by `a`."""
+    return igamma_grad_a_p.bind(a, x)
+
+
+def betainc(a: Any, b: Any, x: Any) -> Any:
+    """Regularized incomplete beta function."""
+    return regularized_incomplete_beta_p.bind(a, b, x)
+
+
+def bessel_i0e(x: Any) -> Any:
+    """e^-|x| times the modified Bessel function of order 0."""
+    return bessel_i0e_p.bind(x)
+
+
+def bessel_i1e(x: Any) -> Any:
+    """e^-|x| times the modified Bessel function of order 1."""
+    return bessel_i1e_p.bind(x)
