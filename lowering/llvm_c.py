@@ -82,6 +82,8 @@ _FUNCTIONS: dict[str, tuple[object, tuple[object, ...]]] = {
         (c_void_p, c_void_p, c_int, POINTER(c_void_p), _OUT),
     ),
     "LLVMOrcCreateLLJIT": (c_void_p, (_OUT, c_void_p)),
+    "LLVMOrcLLJITGetExecutionSession": (c_void_p, (c_void_p,)),
+    "LLVMOrcExecutionSessionSetErrorReporter": (None, (c_void_p, c_void_p, c_void_p)),
     "LLVMOrcLLJITMangleAndIntern": (c_void_p, (c_void_p, c_char_p)),
     "LLVMOrcLLJITGetMainJITDylib": (c_void_p, (c_void_p,)),
     "LLVMOrcJITDylibCreateResourceTracker": (c_void_p, (c_void_p,)),
@@ -160,14 +162,19 @@ def take_message(pointer: int | None) -> str:
     return text
 
 
+def error_text(error: int) -> str:
+    """The message of an LLVMErrorRef, which this consumes."""
+    lib = llvm()
+    pointer = lib.LLVMGetErrorMessage(error)
+    text = ctypes.string_at(pointer).decode(errors="replace")
+    lib.LLVMDisposeErrorMessage(pointer)
+    return text
+
+
 def check(error: int | None, what: str, **context: str | None) -> None:
     """Raise CompilationError if `error` (an LLVMErrorRef) is set."""
     if error:
-        lib = llvm()
-        pointer = lib.LLVMGetErrorMessage(error)
-        text = ctypes.string_at(pointer).decode(errors="replace")
-        lib.LLVMDisposeErrorMessage(pointer)
-        raise CompilationError(f"{what}: {text}", **context)
+        raise CompilationError(f"{what}: {error_text(error)}", **context)
 
 
 @functools.cache

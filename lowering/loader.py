@@ -8,7 +8,7 @@ import threading
 import weakref
 
 from .errors import CompilationError
-from .llvm_c import check, llvm
+from .llvm_c import check, error_text, llvm
 
 # The one external symbol of every object. Its digits are replaced by a process-wide count when the
 # object is loaded, so that all programs can live in one symbol table.
@@ -16,6 +16,7 @@ ENTRY_PREFIX = "lingon_entry_"
 ENTRY_SYMBOL = ENTRY_PREFIX + "0" * 16
 
 _EXPORTED_CALLABLE = 1 | 4  # JITSymbolFlags
+_REPORTER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
 
 class _EvaluatedSymbol(ctypes.Structure):
@@ -54,6 +55,11 @@ class _Jit:
         jit = ctypes.c_void_p()
         check(llvm().LLVMOrcCreateLLJIT(ctypes.byref(jit), None), "creating the ORC JIT")
         self.jit = jit.value
+        # What ORC would print to stderr goes into the exception.
+        self.reports: list[str] = []
+        self._reporter = _REPORTER(lambda _, error: self.reports.append(error_text(error)))
+        session = llvm().LLVMOrcLLJITGetExecutionSession(self.jit)
+        llvm().LLVMOrcExecutionSessionSetErrorReporter(session, self._reporter, None)
         self.dylib = llvm().LLVMOrcLLJITGetMainJITDylib(self.jit)
 
     def define(self, symbols: dict[str, int]) -> None:
@@ -115,8 +121,9 @@ def load_object(code: bytes, symbols: dict[str, int]) -> LoadedObject:
             error = lib.LLVMOrcLLJITAddObjectFileWithRT(jit.jit, tracker, buffer)
             check(error, "reading object code", step="load")
             address = ctypes.c_uint64()
+            jit.reports.clear()
             error = lib.LLVMOrcLLJITLookup(jit.jit, ctypes.byref(address), name)
-            check(error, "linking object code", step="load")
+            check(error, "; ".join(["linking object code", *jit.reports]), step="load")
         except CompilationError:
             _release(tracker)
             raise

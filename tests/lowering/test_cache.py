@@ -9,6 +9,7 @@ import textwrap
 import time
 
 import pytest
+
 from lingon.lowering.cache import (
     CacheWarning,
     CompileCache,
