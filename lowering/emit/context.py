@@ -43,7 +43,6 @@ class EmitContext:
         self.maps: dict[str, str] = {}  # affine map text -> alias
         self.locations: dict[tuple, str] = {}
         self.declared: dict[str, str] = {}
-        self.definitions: dict[str, str] = {}
         self.constants: dict[tuple, str] = {}
         self.literals: dict[tuple, Value] = {}
         self.loc = ""
@@ -104,11 +103,6 @@ class EmitContext:
     def declare(self, function: str, signature: str) -> None:
         """Declares a private function that the module calls."""
         self.declared[function] = signature
-
-    def define(self, function: str, text: Callable[[], str]) -> None:
-        """Adds a private function, whose whole text `text()` gives, to the module once."""
-        if function not in self.definitions:
-            self.definitions[function] = text()
 
     # ---- constants ---------------------------------------------------------------------------
 

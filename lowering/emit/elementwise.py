@@ -62,114 +62,6 @@ def _safe_divisor(b: ScalarBuilder, t: ElementType, x: str, y: str) -> tuple[str
     return zero, b.select(bad, b.const(1, r), y, r)
 
 
-# fmod by long division of the mantissas as integers: exact, and no libm call. `shift` bits of the
-# exponent difference are taken per round, as many as fit above the mantissa.
-_REMAINDER = """func.func private @lingon_rem_{t}(%x: {t}, %y: {t}) -> {t} {{
-  %zero = arith.constant 0 : i64
-  %one = arith.constant 1 : i64
-  %hidden = arith.constant {hidden} : i64
-  %mask = arith.constant {mask} : i64
-  %bits = arith.constant {mantissa} : i64
-  %shift = arith.constant {shift} : i64
-  %offset = arith.constant {offset} : i64
-  %offset1 = arith.constant {offset1} : i64
-  %inf = arith.constant {inf} : {t}
-  %fzero = arith.constant 0.0 : {t}
-  %nan = arith.constant {nan} : {t}
-  %ax = math.absf %x : {t}
-  %ay = math.absf %y : {t}
-  %small = arith.cmpf olt, %ax, %ay : {t}
-  %xi = arith.bitcast %ax : {t} to {i}
-  %yi = arith.bitcast %ay : {t} to {i}
-{extend}
-  %xe0 = arith.shrui %xl, %bits : i64
-  %ye0 = arith.shrui %yl, %bits : i64
-  %xm0 = arith.andi %xl, %mask : i64
-  %ym0 = arith.andi %yl, %mask : i64
-  %xm1 = arith.ori %xm0, %hidden : i64
-  %ym1 = arith.ori %ym0, %hidden : i64
-  %xden = arith.cmpi eq, %xe0, %zero : i64
-  %yden = arith.cmpi eq, %ye0, %zero : i64
-  %xm = arith.select %xden, %xm0, %xm1 : i64
-  %ym2 = arith.select %yden, %ym0, %ym1 : i64
-  %ym = arith.maxui %ym2, %one : i64
-  %xe = arith.maxui %xe0, %one : i64
-  %ye = arith.maxui %ye0, %one : i64
-  %de = arith.subi %xe, %ye : i64
-  %de0 = arith.select %small, %zero, %de : i64
-  %r0 = arith.remui %xm, %ym : i64
-  %r:2 = scf.while (%m = %r0, %e = %de0) : (i64, i64) -> (i64, i64) {{
-    %more = arith.cmpi sgt, %e, %zero : i64
-    scf.condition(%more) %m, %e : i64, i64
-  }} do {{
-  ^bb0(%m: i64, %e: i64):
-    %c = arith.minsi %e, %shift : i64
-    %s = arith.shli %m, %c : i64
-    %n = arith.remui %s, %ym : i64
-    %f = arith.subi %e, %c : i64
-    scf.yield %n, %f : i64, i64
-  }}
-  %rf = arith.uitofp %r#0 : i64 to {t}
-  %half = arith.shrui %ye, %one : i64
-  %rest = arith.subi %ye, %half : i64
-  %p0 = arith.addi %half, %offset : i64
-  %q0 = arith.addi %rest, %offset1 : i64
-  %p1 = arith.shli %p0, %bits : i64
-  %q1 = arith.shli %q0, %bits : i64
-{truncate}
-  %pf = arith.bitcast %p : {i} to {t}
-  %qf = arith.bitcast %q : {i} to {t}
-  %v0 = arith.mulf %rf, %pf : {t}
-  %v1 = arith.mulf %v0, %qf : {t}
-  %v2 = arith.select %small, %ax, %v1 : {t}
-  %yzero = arith.cmpf oeq, %ay, %fzero : {t}
-  %xinf = arith.cmpf oeq, %ax, %inf : {t}
-  %unordered = arith.cmpf uno, %x, %y : {t}
-  %b0 = arith.ori %yzero, %xinf : i1
-  %b1 = arith.ori %b0, %unordered : i1
-  %v3 = arith.select %b1, %nan, %v2 : {t}
-  %v = math.copysign %v3, %x : {t}
-  return %v : {t}
-}}"""
-
-
-def _remainder_function(t: str) -> str:
-    width, mantissa, bias = (32, 23, 127) if t == "f32" else (64, 52, 1023)
-    cast = "  %{0} = arith.{2} %{1} : {3} to {4}"
-    narrow = width == 32
-    # The result is r * 2 ** (ye - bias - mantissa), by two factors that are normal numbers.
-    scale = -bias - mantissa
-    first = scale // 2
-    return _REMAINDER.format(
-        t=t,
-        i=f"i{width}",
-        mantissa=mantissa,
-        hidden=1 << mantissa,
-        mask=(1 << mantissa) - 1,
-        shift=63 - mantissa - 1,
-        offset=bias + first,
-        offset1=bias + scale - first,
-        inf="0x7F800000" if narrow else "0x7FF0000000000000",
-        nan="0x7FC00000" if narrow else "0x7FF8000000000000",
-        extend="\n".join(
-            [cast.format(f"{v}l", f"{v}i", "extui", "i32", "i64") for v in "xy"]
-            if narrow
-            else [f"  %{v}l = arith.ori %{v}i, %zero : i64" for v in "xy"]
-        ),
-        truncate="\n".join(
-            [cast.format(v, f"{v}1", "trunci", "i64", "i32") for v in "pq"]
-            if narrow
-            else [f"  %{v} = arith.ori %{v}1, %zero : i64" for v in "pq"]
-        ),
-    )
-
-
-def _float_rem(b: ScalarBuilder, t: ElementType, x: str, y: str) -> str:
-    w = t.wide
-    b.ctx.define(f"lingon_rem_{w}", lambda: _remainder_function(w))
-    return b(f"func.call @lingon_rem_{w}({x}, {y}) : ({w}, {w}) -> {w}")
-
-
 def _int_neg(b: ScalarBuilder, t: ElementType, x: str) -> str:
     return b.binary("arith.subi", b.const(0, t.register), x, t.register)
 
@@ -249,14 +141,13 @@ def _rsqrt(b: ScalarBuilder, t: ElementType, x: str, accuracy=None) -> str:
     return b(f"arith.divf {b.const(1.0, t.wide)}, {root} : {t.wide}")
 
 
-def _logistic(b: ScalarBuilder, t: ElementType, x: str, accuracy=None) -> str:
-    v = Expr(b, x, t.wide)
-    return (1.0 / (Expr(b, b(f"math.exp {(-v).name} : {t.wide}"), t.wide) + 1.0)).name
-
-
 def _round(b: ScalarBuilder, t: ElementType, x: str, rounding_method) -> str:
-    op = "roundeven" if int(getattr(rounding_method, "value", rounding_method)) == 1 else "round"
-    return b(f"math.{op} {x} : {t.wide}")
+    """Halves to even, or away from zero by adding the largest number below one half."""
+    if int(getattr(rounding_method, "value", rounding_method)) == 1:
+        return b(f"math.roundeven {x} : {t.wide}")
+    half = 0.5 - 2.0 ** (-25 if t.wide == "f32" else -54)
+    v = Expr(b, x, t.wide)
+    return b(f"math.trunc {(v + copysign(v.const(half), v)).name} : {t.wide}")
 
 
 def _is_finite(b: ScalarBuilder, t: ElementType, x: str) -> str:
@@ -386,7 +277,7 @@ elementwise("add_any", f="arith.addf", iu="arith.addi", c=CX["add"])
 elementwise("sub", f="arith.subf", iu="arith.subi", c=CX["sub"])
 elementwise("mul", f="arith.mulf", iu="arith.muli", b="arith.andi", c=CX["mul"])
 elementwise("div", f="arith.divf", iu=_int_div, c=CX["div"])
-elementwise("rem", f=_float_rem, iu=_int_rem)
+elementwise("rem", f=_library("fmod"), iu=_int_rem)
 elementwise("neg", f="arith.negf", iu=_int_neg, c=CX["neg"])
 elementwise("abs", f="math.absf", i="math.absi", c=CX["abs"])
 elementwise("sign", f=_float_sign, i=_signed_sign, u=_unsigned_sign, c=CX["sign"])
@@ -416,13 +307,11 @@ for _name in "sinh cosh asin acos atan asinh acosh atanh".split():
     elementwise(_name, f=_with_accuracy(_name), c=CX[_name])
 elementwise("cbrt", f=_with_accuracy("cbrt"))
 elementwise("rsqrt", f=_rsqrt, c=CX["rsqrt"])
-elementwise("logistic", f=_logistic, c=CX["logistic"])
+elementwise("logistic", f=_library("logistic"), c=CX["logistic"])
 elementwise("atan2", f="math.atan2", c=CX["atan2"])
 elementwise("erf", f="math.erf")
 elementwise("erfc", f="math.erfc")
 for _name in "erf_inv lgamma digamma bessel_i0e bessel_i1e".split():
-    elementwise(_name, f=_library(_name))
-for _name in "igamma igammac igamma_grad_a polygamma zeta regularized_incomplete_beta".split():
     elementwise(_name, f=_library(_name))
 
 elementwise("real", c=lambda b, t, x: b.re(x, t))
