@@ -34,7 +34,8 @@ class Polynomial:
     type: str = "f64"
     weight: Real = lambda x: mpf(1)
     variable: Real = lambda x: x
-    rounded: int = 6  # how many leading coefficients are rounded before the rest is fitted
+    # how many leading coefficients are rounded before the rest is fitted; the best of several
+    rounded: tuple[int, ...] = (6,)
 
 
 def round_to(value: mpf, type_: str) -> float:
@@ -112,17 +113,23 @@ def fit(p: Polynomial) -> tuple[list[float], mpf]:
     variable = [p.variable(x) for x in points]
     weights = [abs(p.weight(x)) for x in points]
     basis = [[v**i for v in variable] for i in range(p.terms)]
-    residual = list(target)
-    done: list[float] = []
-    while len(done) < p.terms:
-        rest = exchange(residual, basis[len(done) :], weights)
-        take = 1 if len(done) < p.rounded else len(rest)
-        for c in rest[:take]:
-            value = round_to(c, p.type)
-            row = basis[len(done)]
-            residual = [r - mpf(value) * s for r, s in zip(residual, row)]
-            done.append(value)
-    return done, max(abs(w * r) for w, r in zip(weights, residual))
+    best: tuple[list[float], mpf] | None = None
+    for rounded in p.rounded:
+        residual = list(target)
+        done: list[float] = []
+        while len(done) < p.terms:
+            rest = exchange(residual, basis[len(done) :], weights)
+            take = 1 if len(done) < rounded else len(rest)
+            for c in rest[:take]:
+                value = round_to(c, p.type)
+                row = basis[len(done)]
+                residual = [r - mpf(value) * s for r, s in zip(residual, row)]
+                done.append(value)
+        error = max(abs(w * r) for w, r in zip(weights, residual))
+        if best is None or error < best[1]:
+            best = done, error
+    assert best is not None
+    return best
 
 
 ln2 = mp.log(2)
@@ -222,9 +229,8 @@ def _more_polynomials() -> dict[str, Polynomial]:
         double = t == "f64"
         table[f"TANH_{T}"] = _odd(mp.tanh, "0.6", 12 if double else 5, t)
         table[f"SINH_{T}"] = _odd(mp.sinh, "1.0", 8 if double else 4, t)
-        # f64 reduces to [0, tan(pi/8)]
-        bound = mp.tan(mp.pi / 8) * mpf("1.001") if double else mpf(1)
-        table[f"ATAN_{T}"] = _odd(mp.atan, bound, 13 if double else 9, t)
+        bound = mp.tan(mp.pi / 8) * mpf("1.001")
+        table[f"ATAN_{T}"] = _odd(mp.atan, bound, 12 if double else 5, t)
         table[f"ASIN_{T}"] = _odd(mp.asin, "0.5001", 13 if double else 5, t)
         # 2^(-2/3) m^(1/3) ... a start for the cube root of m in [1, 2)
         table[f"CBRT_{T}"] = Polynomial(mp.cbrt, (1, 2), 5 if double else 4, t, lambda x: 1 / mp.cbrt(x))
@@ -267,7 +273,34 @@ def _more_polynomials() -> dict[str, Polynomial]:
                 t,
                 (lambda w: 1 / ratio(w)) if i == 0 else (lambda s: 1 / ratio(s * s)),
                 lambda v, c=centre: v - c,
-                rounded=2,
+                rounded=(0, 1, 2, 3, 6),
+            )
+        # exp(-x) I0(x), exp(-x) I1(x)/x, below 8 in x - 4, beyond times sqrt(x) in 1/x - 1/16
+        for order in (0, 1):
+
+            def scaled(x: mpf, n: int = order) -> mpf:
+                return mp.besseli(n, x) * mp.exp(-x) / (x if n else 1)
+
+            def large(u: mpf, n: int = order) -> mpf:
+                return mp.besseli(n, 1 / u) * mp.exp(-1 / u) / mp.sqrt(u)
+
+            table[f"I{order}E_{T}"] = Polynomial(
+                scaled,
+                ("1e-6", 8),
+                36 if double else 20,
+                t,
+                lambda x, f=scaled: 1 / f(x),
+                lambda x: x - 4,
+                rounded=(0, 1, 2, 3, 6),
+            )
+            table[f"I{order}E_LARGE_{T}"] = Polynomial(
+                large,
+                ("0.0008", "0.125"),
+                25 if double else 8,
+                t,
+                lambda u, f=large: 1 / f(u),
+                lambda u: u - mpf(1) / 16,
+                rounded=(0, 1, 2, 3, 6),
             )
     # f32 power in f64: log2(1+f) = f q(f), 2^r = q(r)
     table["POW_LOG2_FAST"] = Polynomial(
@@ -418,6 +451,7 @@ def main(arguments: list[str]) -> int:
             continue
         found, error = fit(table[name])
         bits = mp.log(error, 2)
+        values = stored()  # another process may have written others
         values[name] = (" ".join(c.hex() for c in found), f"error 2^{mp.nstr(bits, 4)}")
         print(f"{name:16s} {len(found):3d} coefficients, error 2^{mp.nstr(bits, 4)}", flush=True)
         write({name: values[name] for name in table if name in values})

@@ -26,6 +26,7 @@ _MODULES = {
     "power": {"powf": 2, "cbrt": 1, "rsqrt": 1, "hypot": 2},
     "error_function": {"erf": 1, "erfc": 1, "erf_inv": 1},
     "gamma": {"lgamma": 1, "digamma": 1},
+    "bessel": {"bessel_i0e": 1, "bessel_i1e": 1},
     "remainder": {"fmod": 2, "nextafter": 2},
 }
 ARITY = {name: arity for table in _MODULES.values() for name, arity in table.items()}
@@ -116,7 +117,8 @@ def evaluate(function: str, *arguments: Any) -> Any:
         raise TypeError(f"{function} takes {ARITY[function]} arguments, got {len(arrays)}")
     float_type = kinds[arrays[0].dtype]
     builder = NumpyBuilder(float_type)
-    arrays = [np.ascontiguousarray(a) for a in np.broadcast_arrays(*arrays)]
+    shape = np.broadcast_shapes(*(a.shape for a in arrays))
+    arrays = [np.array(np.broadcast_to(a, shape), ndmin=1) for a in arrays]
     with np.errstate(all="ignore"):
         result = body(function)(builder, *(Value(builder, float_type, a) for a in arrays))
-    return np.asarray(result.data)
+    return np.broadcast_to(result.data, arrays[0].shape).reshape(shape)

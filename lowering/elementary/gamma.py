@@ -84,7 +84,8 @@ def lgamma_(b: Builder, x: Value) -> Value:
     tiny = a < 2.0**-70
     result = w.select(w.both(x < 0.0, a >= 2.0**-70), reflected, result)
     result = w.select(tiny, -log, result)
-    result = w.select(a.eq(INF), INF, result)
+    # all that large are integers, and poles if negative
+    result = w.select(a.eq(INF) | w.both(x < 0.0, a >= 2.0**52), INF, result)
     return _narrow(b, w.select(x.isnan(), x, result))
 
 

@@ -45,7 +45,7 @@ def tanh_(b: Builder, x: Value) -> Value:
     large = 1.0 - 2.0 / (e + 1.0)
     square = x * x
     small = b.fma(x * square, b.horner(square, coefficients(f"TANH_{b.float.upper()}")), x)
-    result = b.select(size < 0.6, small, b.copysign(large, x))
+    result = b.copysign(b.select(size < 0.6, small, large), x)
     return b.select(x.isnan(), x, result)
 
 

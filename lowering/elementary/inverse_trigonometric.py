@@ -14,13 +14,11 @@ PI_4 = {
 
 def _angle(b: Builder, top: Value, bottom: Value, swap: Value, flip: Value | None) -> Value:
     """atan(top/bottom) for 0 <= top <= bottom; pi/2 minus that if swap; pi minus that if flip."""
-    index = b.const(0.0)  # multiples of pi/4
+    # beyond tan(pi/8): pi/4 + atan((t-b)/(t+b))
+    middle = top > bottom * 0.41421356237309503
+    index = b.select(middle, 1.0, 0.0)  # multiples of pi/4
     sign = b.const(1.0)
-    if b.float == "f64":
-        # beyond tan(pi/8): pi/4 + atan((t-b)/(t+b))
-        middle = top > bottom * 0.41421356237309503
-        index = b.select(middle, 1.0, 0.0)
-        top, bottom = b.select(middle, top - bottom, top), b.select(middle, top + bottom, bottom)
+    top, bottom = b.select(middle, top - bottom, top), b.select(middle, top + bottom, bottom)
     index = b.select(swap, 2.0 - index, index)
     sign = b.select(swap, -1.0, sign)
     if flip is not None:
@@ -53,10 +51,9 @@ def atan2_(b: Builder, y: Value, x: Value) -> Value:
     infinite = top.eq(INF)
     top = b.select(infinite, 1.0, top)
     bottom = b.select(infinite, 1.0, b.select(bottom.eq(0.0), 1.0, bottom))
-    if b.float == "f64":  # keep top + bottom finite
-        huge = bottom > 2.0**1000
-        top = b.select(huge, top * 0.0625, top)
-        bottom = b.select(huge, bottom * 0.0625, bottom)
+    huge = bottom > 2.0 ** (b.bias - 2)  # keep top + bottom finite
+    top = b.select(huge, top * 0.0625, top)
+    bottom = b.select(huge, bottom * 0.0625, bottom)
     negative = b.bits(x) < b.iconst(0)
     result = b.copysign(_angle(b, top, bottom, swap, negative), y)
     invalid = x.isnan() | y.isnan()

@@ -146,13 +146,13 @@ def hypot_(b: Builder, x: Value, y: Value) -> Value:
     ax, ay = b.abs(x), b.abs(y)
     swap = ay > ax
     big, small = b.select(swap, ay, ax), b.select(swap, ax, ay)
-    edge = 2.0 ** (b.bias // 2 - 1)
-    high, low = big > edge, small < 1.0 / edge
-    down, up = 2.0 ** -(b.bias // 2 + 10), 2.0 ** (b.bias // 2 + 10)
+    # squares that overflow, or lose bits in the subnormal range
+    down = 2.0 ** -(b.bias // 2 + 10)
+    up = {"f32": 2.0**99, "f64": 2.0**620}[b.float]
+    high = big > 2.0 ** (b.bias // 2 - 1)
+    low = big < 2.0 ** -(b.bias // 2 - 21)
     factor = b.select(high, down, b.select(low, up, 1.0))
-    # small numbers beside large ones do not count; only scale up when both are small
-    factor = b.select(b.both(low, big > 1.0 / edge * 2.0**20), b.select(high, down, 1.0), factor)
-    back = b.select(factor.eq(down), up, b.select(factor.eq(up), down, 1.0))
+    back = b.select(high, 1.0 / down, b.select(low, 1.0 / up, 1.0))
     big_, small_ = big * factor, small * factor
     square = big_ * big_
     square_low = b.fma(big_, big_, -square)
