@@ -229,8 +229,7 @@ def _more_polynomials() -> dict[str, Polynomial]:
         double = t == "f64"
         table[f"TANH_{T}"] = _odd(mp.tanh, "0.6", 12 if double else 5, t)
         table[f"SINH_{T}"] = _odd(mp.sinh, "1.0", 8 if double else 4, t)
-        bound = mp.tan(mp.pi / 8) * mpf("1.001")
-        table[f"ATAN_{T}"] = _odd(mp.atan, bound, 12 if double else 5, t)
+        table[f"ATAN_{T}"] = _odd(mp.atan, mpf("0.5001"), 13 if double else 5, t)
         table[f"ASIN_{T}"] = _odd(mp.asin, "0.5001", 13 if double else 5, t)
         # 2^(-2/3) m^(1/3) ... a start for the cube root of m in [1, 2)
         table[f"CBRT_{T}"] = Polynomial(mp.cbrt, (1, 2), 5 if double else 4, t, lambda x: 1 / mp.cbrt(x))

@@ -55,8 +55,18 @@ def logistic_(b: Builder, x: Value) -> Value:
     low = exp_range(b)[0]
     inner = b.select(inner < low, low, inner)
     _, k, r, c = exp_parts(b, inner)
-    e = b.scale(exp_reduced(b, r, c), k)
-    return b.select(x < 0.0, e, 1.0) / (1.0 + e)
+    q = b.horner(r, coefficients(f"EXP_{b.float.upper()}"))
+    tail = b.fma(r * r, q, r + c)
+    top = 1.0 + tail
+    e, e_low = b.scale(top, k), b.scale((1.0 - top) + tail, k)
+    bottom = 1.0 + e
+    bottom_low = ((1.0 - bottom) + e) + e_low
+    negative = x < 0.0
+    top, top_low = b.select(negative, e, 1.0), b.select(negative, e_low, 0.0)
+    inverse = 1.0 / bottom
+    q = top * inverse
+    rest = b.fma(-q, bottom, top) + b.fma(-q, bottom_low, top_low)
+    return b.fma(rest, inverse, q)
 
 
 def asinh_(b: Builder, x: Value) -> Value:

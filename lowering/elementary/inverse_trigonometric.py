@@ -14,8 +14,8 @@ PI_4 = {
 
 def _angle(b: Builder, top: Value, bottom: Value, swap: Value, flip: Value | None) -> Value:
     """atan(top/bottom) for 0 <= top <= bottom; pi/2 minus that if swap; pi minus that if flip."""
-    # beyond tan(pi/8): pi/4 + atan((t-b)/(t+b))
-    middle = top > bottom * 0.41421356237309503
+    # beyond 1/2, where t-b is exact: pi/4 + atan((t-b)/(t+b))
+    middle = top > bottom * 0.5
     index = b.select(middle, 1.0, 0.0)  # multiples of pi/4
     sign = b.const(1.0)
     top, bottom = b.select(middle, top - bottom, top), b.select(middle, top + bottom, bottom)
