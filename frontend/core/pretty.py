@@ -16,11 +16,10 @@ WIDTH = 80
 
 
 def name_of(i: int) -> str:
-    """The i-th variable name: a, b, ..., z, aa, ab, ..."""
+    """The i-th variable name: a, b, ..., z, ba, bb, ..."""
     s = ""
-    i += 1
-    while i:
-        i, r = divmod(i - 1, 26)
+    while i or not s:
+        i, r = divmod(i, 26)
         s = chr(ord("a") + r) + s
     return s
 
@@ -89,7 +88,7 @@ class Printer:
         """The text of a jaxpr whose first line starts at column `indent`."""
         consts = " ".join(self.binder(v) for v in jaxpr.constvars)
         ins = " ".join(self.binder(v) for v in jaxpr.invars)
-        head = "{ lambda " + (consts + " " if consts else "") + ";" + (" " + ins if ins else "") + ". let"
+        head = "{ lambda " + (consts + " " if consts else "") + "; " + ins + ". let"
         head = head.replace("lambda " + consts + " ;", "lambda " + consts + ";") if consts else head
         flat: str | None = None
         saved = dict(self.names.names), self.names._next

@@ -95,13 +95,17 @@ def operand_jvps(*rules: Callable[..., Any] | None) -> Callable[..., Any]:
 
     def jvp(primitive: Primitive, primals: Sequence[Any], tangents: Sequence[Any], params: dict) -> Any:
         out = primitive.bind(*primals, **params)
-        total: Any = None
-        for rule, t in zip(rules, tangents, strict=True):
-            if rule is None or type(t) is Zero:
-                continue
-            term = rule(t, out, *primals, **params)
-            total = term if total is None else add_tangents(total, term)
-        return out, Zero.of(out) if total is None else total
+        terms = [
+            rule(t, out, *primals, **params)
+            for rule, t in zip(rules, tangents, strict=True)
+            if rule is not None and type(t) is not Zero
+        ]
+        if not terms:
+            return out, Zero.of(out)
+        total = terms[0]
+        for term in terms[1:]:
+            total = add_tangents(total, term)
+        return out, total
 
     return jvp
 

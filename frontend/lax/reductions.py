@@ -157,7 +157,8 @@ def reduce(
         leaves, out_tree = pytree.tree_flatten(out)
         if out_tree != tree:
             raise ValueError(
-                f"reduce: the computation returned the tree structure {out_tree} for operands of {tree}"
+                f"reduce: the computation returned the tree structure {out_tree}, "
+                f"operands have {tree}"
             )
         return leaves
 

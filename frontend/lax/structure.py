@@ -85,7 +85,8 @@ def full_like(
         return broadcast(asarray(fill_value), shape)
     if shape_of(fill_value):
         raise TypeError(
-            f"full must be called with scalar fill_value, got fill_value.shape {shape_of(fill_value)}."
+            "full must be called with scalar fill_value, got fill_value.shape "
+            f"{shape_of(fill_value)}."
         )
     value = convert_weakly(fill_value, dt, weak)
     return broadcast(value, shape) if shape else value

@@ -59,6 +59,13 @@ def unary_samples(*dtypes_: Any, low: float = -2.0, high: float = 2.0, special: 
     return make
 
 
+def with_params(samples: list[Sample], **params: Any) -> list[Sample]:
+    """The samples with these parameters."""
+    for s in samples:
+        s.params = params
+    return samples
+
+
 def special_pairs() -> tuple[np.ndarray, np.ndarray]:
     """Every pair of the special values."""
     a, b = np.meshgrid(SPECIAL, SPECIAL)
@@ -180,7 +187,7 @@ mul_p = elementwise(
         lambda t, out, x, y, **p: mul_p.bind(x, t, **p),
     ),
     transpose=_mul_transpose,
-    samples=binary_samples(*NUMBERS),
+    samples=lambda: with_params(binary_samples(*NUMBERS)(), out_dtype=None),
     params_text=hidden(out_dtype=None),
 )
 mul_p.abstract_eval = _mul_dtype("mul")

@@ -50,7 +50,7 @@ def unsigned(x: np.ndarray) -> np.ndarray:
 
 
 def _shift(name: str, ref: Callable[..., Any]) -> Primitive:
-    """`ref(x, y, width)` for amounts below the width; larger and negative ones shift all bits out."""
+    """`ref(x, amount, out)`: `out` marks amounts that are negative or not below the width."""
 
     def shifted(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         width = bit_width(x.dtype)

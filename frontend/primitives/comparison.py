@@ -89,9 +89,8 @@ def _select_abstract(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
         raise TypeError("select with boolean `which` cannot have > 2 cases.")
     shape = cases[0].shape
     if any(c.shape != shape for c in cases):
-        raise TypeError(
-            f"select cases must have the same shapes, got [{', '.join(str(c.shape) for c in cases)}]."
-        )
+        got = ", ".join(str(c.shape) for c in cases)
+        raise TypeError(f"select cases must have the same shapes, got [{got}].")
     if which.shape and which.shape != shape:
         raise TypeError(
             "select `which` must be scalar or have the same shape as cases, got `which` shape "
@@ -226,7 +225,7 @@ def _clamp_jvp(primitive: Any, primals: Any, tangents: Any, params: dict) -> Any
         lambda: land(gt(x, low), lt(x, high)),
         lambda: lt(high, x),
     )
-    total: Any = Zero.of(out)
+    terms = []
     for t, mask in zip(tangents, masks, strict=True):
         if type(t) is not Zero:
             m = mask()
@@ -235,7 +234,10 @@ def _clamp_jvp(primitive: Any, primals: Any, tangents: Any, params: dict) -> Any
                 t = ops["broadcast_in_dim"].bind(
                     t, shape=shape, broadcast_dimensions=(), sharding=None
                 )
-            total = add_tangents(total, select(m, t, full_like(out, 0)))
+            terms.append(select(m, t, full_like(out, 0)))
+    total: Any = Zero.of(out)
+    for term in terms:
+        total = add_tangents(total, term)
     return out, total
 
 

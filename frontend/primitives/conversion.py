@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes
-from ..core.avals import ShapedArray, tangent_dtype
+from ..core.avals import ShapedArray, get_aval, tangent_dtype
 from ..core.primitive import Primitive, Sample, absent
 from ..core.rules import Zero, instantiate, linear_jvp, unary_transpose, zero_jvp
+from ..core.trace import Tracer
 from .arithmetic import BF16, C64, F16, F32, unary_samples
 from .declare import FLOAT, batch_elementwise, check_dtype, elementwise, front, hidden
 
@@ -21,7 +22,8 @@ def _convert_abstract(
 ) -> ShapedArray:
     if dtypes.is_extended(x.dtype) and x.dtype != new_dtype:
         raise ValueError(
-            f"Cannot convert_element_type from {dtypes.dtype_name(x.dtype)} to {dtypes.dtype_name(new_dtype)}"
+            f"Cannot convert_element_type from {dtypes.dtype_name(x.dtype)} to "
+            f"{dtypes.dtype_name(new_dtype)}"
         )
     return ShapedArray(x.shape, new_dtype, weak_type)
 
@@ -97,6 +99,14 @@ def _convert_samples() -> list[Sample]:
     return out
 
 
+def _convert_stage(primitive: Primitive, trace: Any, args: Any, params: dict) -> Any:
+    """No equation for a conversion to what the value is."""
+    aval = get_aval(args[0])
+    if isinstance(args[0], Tracer) and aval == primitive.abstract_eval(aval, **params):
+        return args[0]
+    return trace.default_process(primitive, args, params)
+
+
 convert_element_type_p = Primitive(
     "convert_element_type",
     abstract=_convert_abstract,
@@ -105,6 +115,7 @@ convert_element_type_p = Primitive(
     transpose=unary_transpose(_convert_transpose),
     batch=batch_elementwise,
     samples=_convert_samples,
+    stage=_convert_stage,
     params_text=hidden(sharding=None),
 )
 
@@ -174,7 +185,12 @@ def _bitcast_reference(x: np.ndarray, *, new_dtype: Any) -> np.ndarray:
 
 
 def _bitcast_batch(primitive: Any, axis: Any, args: Any, dims: Any, params: dict) -> Any:
-    return primitive.bind(front(args[0], dims[0]), **params), 0
+    """In place, unless the batch axis is where an axis of parts has to go."""
+    (x,), (d,) = args, dims
+    old: Any = get_aval(x)
+    if bit_width(old.dtype) < bit_width(params["new_dtype"]) and d == len(old.shape) - 1:
+        x, d = front(x, d), 0
+    return primitive.bind(x, **params), d
 
 
 bitcast_convert_type_p = Primitive(

@@ -91,7 +91,8 @@ def _dot_abstract(
     for side, c, b in (("lhs", lc, lb), ("rhs", rc, rb)):
         if len(set(c)) != len(c):
             raise TypeError(
-                f"{name} requires {side} contracting dimensions to be distinct, got {side}_contracting {c}."
+                f"{name} requires {side} contracting dimensions to be distinct, got "
+                f"{side}_contracting {c}."
             )
         if len(set(b)) != len(b):
             raise TypeError(
@@ -102,8 +103,8 @@ def _dot_abstract(
                 f"{name} requires {side} batch dimensions to be disjoint from contracting "
                 f"dimensions, got {side}_batch {b} and {side}_contracting {c}."
             )
-    for what, l, r in (("batch", lb, rb), ("contracting", lc, rc)):
-        ls, rs = tuple(lhs.shape[d] for d in l), tuple(rhs.shape[d] for d in r)
+    for what, left, right in (("batch", lb, rb), ("contracting", lc, rc)):
+        ls, rs = tuple(lhs.shape[d] for d in left), tuple(rhs.shape[d] for d in right)
         if ls != rs:
             dims = (
                 "lhs batch dimensions and rhs batch dimensions"

@@ -23,6 +23,7 @@ from .arithmetic import (
     special_pairs,
     sub_p,
     unary_samples,
+    with_params,
 )
 from .declare import (
     FLOAT,
@@ -244,7 +245,4 @@ cbrt_p = elementwise(
 
 def unary_samples_accuracy(*dtypes_: Any, low: float = -2.0, high: float = 2.0) -> list[Sample]:
     """Samples of a unary primitive that has the parameter `accuracy`."""
-    out = unary_samples(*dtypes_, low=low, high=high)()
-    for s in out:
-        s.params = {"accuracy": None}
-    return out
+    return with_params(unary_samples(*dtypes_, low=low, high=high)(), accuracy=None)

@@ -46,7 +46,8 @@ def check_axes(axes: Sequence[int], aval: ShapedArray) -> None:
         raise ValueError(f"duplicate value in 'axes' of reduction: {tuple(axes)}")
     if any(not 0 <= a < len(aval.shape) for a in axes):
         raise ValueError(
-            f"reduction axes {tuple(axes)} contains out-of-bounds indices for {aval.strip_weak_type()}."
+            f"reduction axes {tuple(axes)} contains out-of-bounds indices for "
+            f"{aval.strip_weak_type()}."
         )
 
 

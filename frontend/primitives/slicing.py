@@ -149,7 +149,8 @@ def _pad_abstract(x: ShapedArray, value: ShapedArray, *, padding_config: tuple) 
         )
     if any(i < 0 for _, _, i in padding_config):
         raise ValueError(
-            f"interior padding in padding_config must be nonnegative, got padding_config {padding_config}"
+            "interior padding in padding_config must be nonnegative, got padding_config "
+            f"{padding_config}"
         )
     shape = tuple(
         lo + hi + s + max(s - 1, 0) * i
@@ -207,15 +208,16 @@ def _pad_batch(size: int, args: Any, dims: Any, *, padding_config: tuple) -> Any
         config = (*padding_config[:xd], (0, 0, 0), *padding_config[xd:])
         return pad_p.bind(x, value, padding_config=config), xd
     # a value for each element of the batch: pad with zeros, and choose by a padded mask
-    x = move_batch_axis(size, xd, 0, x)
-    config = ((0, 0, 0), *padding_config)
+    d = 0 if xd is None else xd
+    x = move_batch_axis(size, xd, d, x)
+    config = (*padding_config[:d], (0, 0, 0), *padding_config[d:])
     padded = pad_p.bind(x, const(x, 0), padding_config=config)
     true, false = np.asarray(True), np.asarray(False)
     mask = pad_p.bind(full(np.shape(x), true), false, padding_config=config)
     values = ops["broadcast_in_dim"].bind(
-        value, shape=np.shape(padded), broadcast_dimensions=(0,), sharding=None
+        value, shape=np.shape(padded), broadcast_dimensions=(d,), sharding=None
     )
-    return ops["select_n"].bind(mask, values, padded), 0
+    return ops["select_n"].bind(mask, values, padded), d
 
 
 pad_p = Primitive(

@@ -263,8 +263,8 @@ def _bessel_i1e_tangent(t: Any, out: Any, x: Any) -> Any:
     eps = const(x, dtypes.finfo(dt).eps)
     nonzero = ops["gt"].bind(ops["abs"].bind(x), eps)
     safe = select(nonzero, x, full_like(x, dtypes.finfo(dt).eps))
-    inverse = ops["integer_pow"].bind(safe, y=-1)
-    slope = sub(ops["bessel_i0e"].bind(safe), mul(out, add(ops["sign"].bind(safe), inverse)))
+    order_0, sign = ops["bessel_i0e"].bind(safe), ops["sign"].bind(safe)
+    slope = sub(order_0, mul(out, add(sign, ops["integer_pow"].bind(safe, y=-1))))
     return mul(t, select(nonzero, slope, full_like(x, 0.5)))
 
 

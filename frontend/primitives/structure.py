@@ -72,7 +72,8 @@ def _broadcast_abstract(
         )
     if len(set(dims)) != len(dims):
         raise TypeError(
-            f"{name} broadcast_dimensions must not contain duplicates, got broadcast_dimensions {dims}"
+            f"{name} broadcast_dimensions must not contain duplicates, got "
+            f"broadcast_dimensions {dims}"
         )
     if any(s not in (1, shape[d]) for s, d in zip(x.shape, dims, strict=True)):
         raise TypeError(
@@ -281,7 +282,8 @@ def transpose(x: Any, permutation: Sequence[int]) -> Any:
 def _squeeze_abstract(x: ShapedArray, *, dimensions: tuple) -> ShapedArray:
     if any(not 0 <= d < len(x.shape) for d in dimensions):
         raise ValueError(
-            f"squeeze dimensions {dimensions} are out of bounds for array of dimension {len(x.shape)}"
+            f"squeeze dimensions {dimensions} are out of bounds for array of dimension "
+            f"{len(x.shape)}"
         )
     if any(x.shape[d] != 1 for d in dimensions):
         raise ValueError(
