@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <new>
 
 namespace nb = nanobind;
 
@@ -409,10 +410,8 @@ PyObject *callMiss(DispatchObject *self, Scratch *s, PyObject *const *args,
   return result;
 }
 
-} // namespace
-
-PyObject *call(PyObject *object, PyObject *const *args, size_t nargsf,
-               PyObject *kwnames) {
+PyObject *callChecked(PyObject *object, PyObject *const *args, size_t nargsf,
+                      PyObject *kwnames) {
   DispatchObject *self = asDispatch(object);
   size_t numArgs = static_cast<size_t>(PyVectorcall_NARGS(nargsf));
   if (!self->miss || !self->cache) {
@@ -442,6 +441,17 @@ PyObject *call(PyObject *object, PyObject *const *args, size_t nargsf,
   PyObject *result = execute(s, entry);
   entry->release();
   return result;
+}
+
+} // namespace
+
+PyObject *call(PyObject *object, PyObject *const *args, size_t nargsf,
+               PyObject *kwnames) {
+  try {
+    return callChecked(object, args, nargsf, kwnames);
+  } catch (const std::bad_alloc &) {
+    return PyErr_NoMemory();
+  }
 }
 
 } // namespace dispatch
