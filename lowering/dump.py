@@ -122,8 +122,9 @@ def _dump_function(
     folder = _folder(options.dir)
     shown = [s for s in STAGES if start is not None and start.number <= s.number <= goal.number]
     shown = shown or [goal]
+    headed = len(shown) > 1
     if shown[0].form == "jaxpr" or folder is not None:
-        _show(stage("jaxpr"), str(closed), folder, len(shown) > 1)
+        _show(stage("jaxpr"), str(closed), folder, headed)
         shown = [s for s in shown if s.form != "jaxpr"]
     if goal.form == "jaxpr":
         return 0
@@ -133,7 +134,7 @@ def _dump_function(
     emitted = emit_module(closed, name="main").text
     if not options.locations:
         emitted = strip_locations(emitted)
-    return _dump_text(options, chosen, emitted, stage("linalg"), goal, shown)
+    return _dump_text(options, chosen, emitted, stage("linalg"), goal, shown, headed)
 
 
 def _dump_text(
@@ -143,6 +144,7 @@ def _dump_text(
     start: Stage,
     goal: Stage,
     shown: Sequence[Stage] = (),
+    headed: bool = False,
 ) -> int:
     folder = _folder(options.dir)
     if folder is not None:
@@ -163,7 +165,7 @@ def _dump_text(
         for each in shown:
             lowering.advance(each)
             if changes is None and not (options.stats and folder is None):
-                _show(each, lowering.text(), folder, len(shown) > 1)
+                _show(each, lowering.text(), folder, headed)
     if options.timing:
         _print_timing(lowering)
     if options.stats:
@@ -238,7 +240,7 @@ def trace_function(file: str, function: str, args: str | None, transforms: Seque
     for name in transforms:
         wrap = getattr(lingon, name, None)
         if name.startswith("_") or not callable(wrap):
-            known = [n for n in dir(lingon) if callable(getattr(lingon, n)) and n[0].islower()]
+            known = [n for n, v in vars(lingon).items() if callable(v) and n[0].islower()]
             raise UsageError(f"unknown transformation {name!r}{_near(name, known)}")
         target = wrap(target)
     if args is None:
