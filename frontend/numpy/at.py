@@ -43,10 +43,12 @@ def _scatter(
     """Apply one of the scatter functions at an index, values cast and broadcast."""
     check_arraylike("scatter", y)
     x_aval, y_aval = aval_of(x), aval_of(y)
-    dt, weak = dtypes.promote(
-        ((x_aval.dtype, x_aval.weak_type), (y_aval.dtype, y_aval.weak_type))
-    )
-    if not dtypes.is_extended(x_aval.dtype) and dt != x_aval.dtype and not _safe(y_aval, x_aval.dtype):
+    dt, weak = dtypes.promote(((x_aval.dtype, x_aval.weak_type), (y_aval.dtype, y_aval.weak_type)))
+    if (
+        not dtypes.is_extended(x_aval.dtype)
+        and dt != x_aval.dtype
+        and not _safe(y_aval, x_aval.dtype)
+    ):
         warnings.warn(
             "scatter inputs have incompatible types: cannot safely cast value from dtype="
             f"{dtypes.dtype_name(y_aval.dtype)} to dtype={dtypes.dtype_name(x_aval.dtype)}. In "
@@ -142,10 +144,18 @@ class IndexUpdateRef:
         )
 
     def _update(self, op: Any, values: Any, options: dict) -> Any:
-        known = {"indices_are_sorted", "unique_indices", "mode", "out_sharding", "wrap_negative_indices"}
+        known = {
+            "indices_are_sorted",
+            "unique_indices",
+            "mode",
+            "out_sharding",
+            "wrap_negative_indices",
+        }
         unknown = set(options) - known
         if unknown:
-            raise TypeError(f"unexpected keyword argument {sorted(unknown)[0]!r}; accepted: {', '.join(sorted(known))}")
+            raise TypeError(
+                f"unexpected keyword argument {sorted(unknown)[0]!r}; accepted: {', '.join(sorted(known))}"
+            )
         mode = options.get("mode")
         return _scatter(
             op,

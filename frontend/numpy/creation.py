@@ -135,7 +135,10 @@ def array(
     rank = len(np.shape(out))
     if ndmin > rank:
         out = registry["reshape"].bind(
-            out, new_sizes=(1,) * (ndmin - rank) + tuple(np.shape(out)), dimensions=None, sharding=None
+            out,
+            new_sizes=(1,) * (ndmin - rank) + tuple(np.shape(out)),
+            dimensions=None,
+            sharding=None,
         )
     return out
 
@@ -147,7 +150,11 @@ def _python_kind(x: Any) -> type:
 def _element(x: Any, dt: Any) -> np.ndarray:
     if isinstance(x, complex) and not dtypes.is_complex(dt):
         raise TypeError(f"can't convert complex to {dtypes.dtype_name(dt)}")
-    return np.array(x).astype(dt) if not isinstance(x, int) or isinstance(x, bool) else np.array(x, dtype=dt if dt.kind in "biufc" else np.int64).astype(dt)
+    return (
+        np.array(x).astype(dt)
+        if not isinstance(x, int) or isinstance(x, bool)
+        else np.array(x, dtype=dt if dt.kind in "biufc" else np.int64).astype(dt)
+    )
 
 
 def _from_numpy(x: Any, dt: Any) -> Any:
@@ -184,7 +191,9 @@ def _from_sequence(x: Any, dt: Any) -> Any:
             info = dtypes.iinfo(want)
             if a.size and (int(a.min()) < info.min or int(a.max()) > info.max):
                 bad = next(v for v in np.ravel(a).tolist() if not info.min <= v <= info.max)
-                raise OverflowError(f"Python integer {bad} out of bounds for {dtypes.dtype_name(want)}")
+                raise OverflowError(
+                    f"Python integer {bad} out of bounds for {dtypes.dtype_name(want)}"
+                )
         with np.errstate(all="ignore"):
             return ArrayImpl.from_numpy(np.array(a, order="C").astype(want), False)
     want = _python_dtype(leaves)[0] if dt is None else dt
@@ -202,7 +211,10 @@ def _from_sequence(x: Any, dt: Any) -> Any:
                 )
             rows = [
                 registry["broadcast_in_dim"].bind(
-                    p, shape=(1, *np.shape(p)), broadcast_dimensions=tuple(range(1, len(np.shape(p)) + 1)), sharding=None
+                    p,
+                    shape=(1, *np.shape(p)),
+                    broadcast_dimensions=tuple(range(1, len(np.shape(p)) + 1)),
+                    sharding=None,
                 )
                 for p in parts
             ]
@@ -239,8 +251,12 @@ def asarray(
     Raises ValueError where `copy=False` cannot be kept.
     """
     if copy is False and not isinstance(a, (ArrayImpl, Tracer)):
-        raise ValueError("jnp.asarray: copy=False, but a copy is needed to make an array of this value")
-    return array(a, dtype=dtype, copy=bool(copy), order=order, device=device, out_sharding=out_sharding)
+        raise ValueError(
+            "jnp.asarray: copy=False, but a copy is needed to make an array of this value"
+        )
+    return array(
+        a, dtype=dtype, copy=bool(copy), order=order, device=device, out_sharding=out_sharding
+    )
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
@@ -261,7 +277,11 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
 
 def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Any:
     """A rank-1 array from the bytes of a buffer."""
-    return array(np.frombuffer(buffer, dtype=np.dtype(dtypes.check_user_dtype(dtype)), count=count, offset=offset))
+    return array(
+        np.frombuffer(
+            buffer, dtype=np.dtype(dtypes.check_user_dtype(dtype)), count=count, offset=offset
+        )
+    )
 
 
 def copy(a: Any, order: str | None = None) -> Any:
@@ -276,11 +296,15 @@ def copy(a: Any, order: str | None = None) -> Any:
 def _shape(shape: Any) -> tuple[int, ...]:
     out = canonical_shape(shape)
     if any(d < 0 for d in out):
-        raise TypeError(f"broadcast_in_dim shape must have every element be nonnegative, got {out}.")
+        raise TypeError(
+            f"broadcast_in_dim shape must have every element be nonnegative, got {out}."
+        )
     return out
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+def full(
+    shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Any:
     """An array of a shape filled with a value (which may be an array that broadcasts to it)."""
     _check_device(device, out_sharding)
     check_arraylike("full", fill_value)
@@ -323,14 +347,18 @@ def _like(a: Any, dtype: Any, shape: Any, who: str) -> tuple[tuple[int, ...], An
     return (s if shape is None else _shape(shape)), _dtype(dtype, d), weak and dtype is None
 
 
-def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+def zeros_like(
+    a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Any:
     """Zeros of the shape and dtype of `a` (or of those given)."""
     _check_device(device, out_sharding)
     s, d, weak = _like(a, dtype, shape, "zeros_like")
     return fill(s, _scalar(0, d, weak))
 
 
-def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+def ones_like(
+    a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Any:
     """Ones of the shape and dtype of `a` (or of those given)."""
     _check_device(device, out_sharding)
     s, d, weak = _like(a, dtype, shape, "ones_like")
@@ -342,7 +370,15 @@ def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: 
     return zeros_like(prototype, dtype, shape, device=device)
 
 
-def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+def full_like(
+    a: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    shape: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Any:
     """A value repeated to the shape and dtype of `a` (or of those given)."""
     _check_device(device, out_sharding)
     s, d, weak = _like(a, dtype, shape, "full_like")
@@ -369,7 +405,15 @@ def iota(n: int, dtype: Any) -> Any:
     return registry["iota"].bind(dtype=dtype, shape=(n,), dimension=0, sharding=None)
 
 
-def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+def arange(
+    start: Any,
+    stop: Any = None,
+    step: Any = None,
+    dtype: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Any:
     """Evenly spaced values in [start, stop) with a given step, as `numpy.arange`.
 
     All arguments must be known when traced. Raises ConcretizationTypeError for traced values.
@@ -380,7 +424,9 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
         if v is not None:
             check_arraylike("arange", v)
             if np.ndim(v) != 0:
-                raise ValueError(f"jax.numpy.arange: argument '{name}' must be a scalar, got shape {np.shape(v)}")
+                raise ValueError(
+                    f"jax.numpy.arange: argument '{name}' must be a scalar, got shape {np.shape(v)}"
+                )
     if stop is None:
         start = _concrete(start, "jnp.arange", "stop")
     else:
@@ -393,7 +439,10 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
         want = dtypes.promote(entries)[0]
         if dtypes.is_bool(want):
             want = dtypes.default_int()
-    values = [None if v is None else (v if isinstance(v, (int, float, complex)) else np.asarray(v).item()) for v in (start, stop, step)]
+    values = [
+        None if v is None else (v if isinstance(v, (int, float, complex)) else np.asarray(v).item())
+        for v in (start, stop, step)
+    ]
     lo, hi, by = values
     if hi is None:
         lo, hi = 0, lo
@@ -432,13 +481,27 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis:
     if num > 1:
         line = iota(div, real)
         t = registry["div"].bind(line, fill_scalar(div, real))
-        t = registry["reshape"].bind(t, new_sizes=(div,) + (1,) * len(shape), dimensions=None, sharding=None) if shape else t
+        t = (
+            registry["reshape"].bind(
+                t, new_sizes=(div,) + (1,) * len(shape), dimensions=None, sharding=None
+            )
+            if shape
+            else t
+        )
         t = convert(t, compute)
-        lead = lambda v: registry["reshape"].bind(v, new_sizes=(1, *shape), dimensions=None, sharding=None)  # noqa: E731
-        out = u.add(u.multiply(lead(start), u.subtract(fill_scalar(1, compute), t)), u.multiply(lead(stop), t))
+        lead = lambda v: registry["reshape"].bind(
+            v, new_sizes=(1, *shape), dimensions=None, sharding=None
+        )  # noqa: E731
+        out = u.add(
+            u.multiply(lead(start), u.subtract(fill_scalar(1, compute), t)),
+            u.multiply(lead(stop), t),
+        )
         if endpoint:
             last = registry["broadcast_in_dim"].bind(
-                stop, shape=(1, *shape), broadcast_dimensions=tuple(range(1, len(shape) + 1)), sharding=None
+                stop,
+                shape=(1, *shape),
+                broadcast_dimensions=tuple(range(1, len(shape) + 1)),
+                sharding=None,
             )
             out = registry["concatenate"].bind(out, last, dimension=0)
     elif num == 1:
@@ -475,17 +538,33 @@ def linspace(
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
     check_arraylike("linspace", start, stop)
     dt = _dtype(dtype)
-    out = _linspace(start, stop, num=num, endpoint=bool(endpoint), dtype=dt, axis=operator.index(axis))
+    out = _linspace(
+        start, stop, num=num, endpoint=bool(endpoint), dtype=dt, axis=operator.index(axis)
+    )
     if not retstep:
         return out
     from . import ufuncs as u
 
     div = num - 1 if endpoint else num
-    step = full((), np.nan, aval_of(out).dtype) if div <= 0 else u.true_divide(u.subtract(stop, start), div)
-    return out, convert(step, aval_of(out).dtype if dtypes.is_inexact(aval_of(out).dtype) else aval_of(step).dtype)
+    step = (
+        full((), np.nan, aval_of(out).dtype)
+        if div <= 0
+        else u.true_divide(u.subtract(stop, start), div)
+    )
+    return out, convert(
+        step, aval_of(out).dtype if dtypes.is_inexact(aval_of(out).dtype) else aval_of(step).dtype
+    )
 
 
-def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0) -> Any:
+def logspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    base: Any = 10.0,
+    dtype: Any = None,
+    axis: int = 0,
+) -> Any:
     """Values evenly spaced on a log scale: `base ** linspace(start, stop, num)`."""
     from . import ufuncs as u
 
@@ -496,7 +575,9 @@ def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: 
     return out if dt is None else convert(out, dt)
 
 
-def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
+def geomspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
+) -> Any:
     """Values in geometric progression from `start` to `stop`."""
     from . import ufuncs as u
 
@@ -509,7 +590,12 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
     res = u.multiply(
         sign,
         logspace(
-            u.log10(u.divide(start, sign)), u.log10(u.divide(stop, sign)), num, endpoint=endpoint, base=10.0, axis=0
+            u.log10(u.divide(start, sign)),
+            u.log10(u.divide(stop, sign)),
+            num,
+            endpoint=endpoint,
+            base=10.0,
+            axis=0,
         ),
     )
     if axis != 0:
@@ -523,7 +609,9 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
 
 
 def _iota2(shape: Sequence[int], dimension: int, dtype: Any = np.dtype(np.int32)) -> Any:
-    return registry["iota"].bind(dtype=dtype, shape=tuple(shape), dimension=dimension, sharding=None)
+    return registry["iota"].bind(
+        dtype=dtype, shape=tuple(shape), dimension=dimension, sharding=None
+    )
 
 
 def _nonnegative(n: Any, who: str, name: str) -> int:
@@ -583,7 +671,11 @@ def _triangle(who: str, m: Any, k: int, lower: bool) -> Any:
     shape = aval_of(m).shape
     mask = broadcast_to(_tri_mask(shape[-2:], k), shape)
     nothing = zeros_like(m)
-    return registry["select_n"].bind(mask, nothing, m) if lower else registry["select_n"].bind(mask, m, nothing)
+    return (
+        registry["select_n"].bind(mask, nothing, m)
+        if lower
+        else registry["select_n"].bind(mask, m, nothing)
+    )
 
 
 @library_jit(static_argnames=("k",))
@@ -599,7 +691,9 @@ def diag(v: Any, k: int = 0) -> Any:
         )
         i, j = _iota2((n, n), 0), _iota2((n, n), 1)
         mask = registry["eq"].bind(registry["add"].bind(i, fill_scalar(k, np.int32)), j)
-        return registry["select_n"].bind(mask, zeros((n, n), aval_of(v).dtype), broadcast_to(padded, (n, n)))
+        return registry["select_n"].bind(
+            mask, zeros((n, n), aval_of(v).dtype), broadcast_to(padded, (n, n))
+        )
     if len(shape) == 2:
         from .manipulation import diagonal
 
@@ -610,7 +704,12 @@ def diag(v: Any, k: int = 0) -> Any:
 def diagflat(v: Any, k: int = 0) -> Any:
     """The matrix with the flattened input on its k-th diagonal."""
     check_arraylike("diagflat", v)
-    return diag(registry["reshape"].bind(_plain(v), new_sizes=(aval_of(v).size,), dimensions=None, sharding=None), k)
+    return diag(
+        registry["reshape"].bind(
+            _plain(v), new_sizes=(aval_of(v).size,), dimensions=None, sharding=None
+        ),
+        k,
+    )
 
 
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Any]:
@@ -625,9 +724,13 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
         raise ValueError("jax.numpy.meshgrid only supports copy=True")
     args = [_plain(x) for x in xi]
     if any(len(aval_of(a).shape) > 1 for a in args):
-        raise ValueError(f"Arguments to jax.numpy.meshgrid must be 1D, got shapes {[aval_of(a).shape for a in args]}")
+        raise ValueError(
+            f"Arguments to jax.numpy.meshgrid must be 1D, got shapes {[aval_of(a).shape for a in args]}"
+        )
     args = [
-        registry["reshape"].bind(a, new_sizes=(1,), dimensions=None, sharding=None) if not aval_of(a).shape else a
+        registry["reshape"].bind(a, new_sizes=(1,), dimensions=None, sharding=None)
+        if not aval_of(a).shape
+        else a
         for a in args
     ]
     if indexing == "xy" and len(args) >= 2:
@@ -635,8 +738,14 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     sizes = [aval_of(a).shape[0] for a in args]
     out = []
     for i, a in enumerate(args):
-        shape = tuple(sizes) if not sparse else tuple(s if j == i else 1 for j, s in enumerate(sizes))
-        out.append(registry["broadcast_in_dim"].bind(a, shape=shape, broadcast_dimensions=(i,), sharding=None))
+        shape = (
+            tuple(sizes) if not sparse else tuple(s if j == i else 1 for j, s in enumerate(sizes))
+        )
+        out.append(
+            registry["broadcast_in_dim"].bind(
+                a, shape=shape, broadcast_dimensions=(i,), sharding=None
+            )
+        )
     if indexing == "xy" and len(args) >= 2:
         out[0], out[1] = out[1], out[0]
     return out
@@ -650,20 +759,26 @@ def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) 
     for i, n in enumerate(dims):
         shape = tuple(n if (j == i or not sparse) else 1 for j, n in enumerate(dims))
         parts.append(
-            registry["broadcast_in_dim"].bind(iota(n, dt), shape=shape, broadcast_dimensions=(i,), sharding=None)
+            registry["broadcast_in_dim"].bind(
+                iota(n, dt), shape=shape, broadcast_dimensions=(i,), sharding=None
+            )
         )
     if sparse:
         return tuple(parts)
     if not parts:
         return zeros((0,), dt)
     rows = [
-        registry["broadcast_in_dim"].bind(p, shape=(1, *dims), broadcast_dimensions=tuple(range(1, len(dims) + 1)), sharding=None)
+        registry["broadcast_in_dim"].bind(
+            p, shape=(1, *dims), broadcast_dimensions=tuple(range(1, len(dims) + 1)), sharding=None
+        )
         for p in parts
     ]
     return registry["concatenate"].bind(*rows, dimension=0)
 
 
-def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any) -> Any:
+def fromfunction(
+    function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any
+) -> Any:
     """`function` of the coordinates, vectorized over a grid of a shape."""
     from ..transforms.vmap import vmap
 
@@ -672,7 +787,9 @@ def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float
     n = len(dims)
     for i in range(n):
         in_axes = tuple(0 if j == n - 1 - i else None for j in range(n))
-        function = vmap(function, in_axes=in_axes) if not kwargs else _with_kwargs(vmap, function, in_axes)
+        function = (
+            vmap(function, in_axes=in_axes) if not kwargs else _with_kwargs(vmap, function, in_axes)
+        )
     return function(*[arange(d, dtype=dt) for d in dims], **kwargs)
 
 
@@ -698,8 +815,12 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     powers = iota(n, aval_of(x).dtype)
     if not increasing:
         powers = registry["sub"].bind(fill_scalar(n - 1, aval_of(x).dtype), powers)
-    column = registry["broadcast_in_dim"].bind(x, shape=(shape[0], 1), broadcast_dimensions=(0,), sharding=None)
-    row = registry["broadcast_in_dim"].bind(powers, shape=(1, n), broadcast_dimensions=(1,), sharding=None)
+    column = registry["broadcast_in_dim"].bind(
+        x, shape=(shape[0], 1), broadcast_dimensions=(0,), sharding=None
+    )
+    row = registry["broadcast_in_dim"].bind(
+        powers, shape=(1, n), broadcast_dimensions=(1,), sharding=None
+    )
     return u.power(column, row)
 
 

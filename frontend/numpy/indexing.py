@@ -72,7 +72,9 @@ def _check_entry(e: Any) -> Any:
         e = asarray_checked(e)
     if isinstance(e, (np.ndarray, np.generic)):
         if e.dtype.kind not in "biu":
-            raise TypeError(f"Indexer must have integer or boolean type, got indexer with type {e.dtype}")
+            raise TypeError(
+                f"Indexer must have integer or boolean type, got indexer with type {e.dtype}"
+            )
         return np.asarray(e)
     dt = e.dtype
     if not (dtypes.is_integer(dt) or dtypes.is_bool(dt)):
@@ -263,7 +265,9 @@ def _strong(i: Any, n: int) -> Any:
     if isinstance(i, np.ndarray):
         return i.astype(want)
     if i.weak_type or i.dtype != want and i.dtype.itemsize < want.itemsize:
-        return registry["convert_element_type"].bind(i, new_dtype=want, weak_type=False, sharding=None)
+        return registry["convert_element_type"].bind(
+            i, new_dtype=want, weak_type=False, sharding=None
+        )
     return i
 
 
@@ -319,13 +323,15 @@ def make_indexer(entries: Sequence[Any], shape: Sequence[int]) -> Indexer:
     ]
     advanced = bool(arrays)
     # with index arrays about, static integers are index arrays of rank 0
-    is_adv = [
-        advanced and not (e is None or isinstance(e, slice)) for e in entries
-    ]
+    is_adv = [advanced and not (e is None or isinstance(e, slice)) for e in entries]
     batch: tuple[int, ...] = ()
     if advanced:
         batch = broadcast_shapes(
-            *[() if isinstance(entries[k], int) else tuple(entries[k].shape) for k, a in enumerate(is_adv) if a]
+            *[
+                () if isinstance(entries[k], int) else tuple(entries[k].shape)
+                for k, a in enumerate(is_adv)
+                if a
+            ]
         )
     adv_positions = [k for k, a in enumerate(is_adv) if a]
     contiguous = bool(adv_positions) and adv_positions == list(
@@ -378,9 +384,7 @@ def make_indexer(entries: Sequence[Any], shape: Sequence[int]) -> Indexer:
     # batch axes of the index vectors, in the order in which the result has them
     batch_axes = [a for a in axes if a[0] in ("adv", "strided")]
     by_dim = {d: v for d, v, _ in addressed}
-    batch_shape = tuple(
-        batch[a[1]] if a[0] == "adv" else len(by_dim[a[1]]) for a in batch_axes
-    )
+    batch_shape = tuple(batch[a[1]] if a[0] == "adv" else len(by_dim[a[1]]) for a in batch_axes)
     columns = []
     for d, v, kind in addressed:
         columns.append(_column(d, v, kind, batch, batch_axes, batch_shape))
@@ -399,15 +403,26 @@ def make_indexer(entries: Sequence[Any], shape: Sequence[int]) -> Indexer:
                 c = np.broadcast_to(c, (*batch_shape, 1))
             if np.shape(c) != (*batch_shape, 1):
                 c = registry["broadcast_in_dim"].bind(
-                    c, shape=(*batch_shape, 1), broadcast_dimensions=tuple(range(len(batch_shape) + 1)), sharding=None
+                    c,
+                    shape=(*batch_shape, 1),
+                    broadcast_dimensions=tuple(range(len(batch_shape) + 1)),
+                    sharding=None,
                 )
             full.append(c)
         wide = max((c.dtype for c in full), key=lambda t: t.itemsize)
         full = [
-            c if c.dtype == wide else registry["convert_element_type"].bind(c, new_dtype=wide, weak_type=False, sharding=None)
+            c
+            if c.dtype == wide
+            else registry["convert_element_type"].bind(
+                c, new_dtype=wide, weak_type=False, sharding=None
+            )
             for c in full
         ]
-        vectors = full[0] if depth == 1 else registry["concatenate"].bind(*full, dimension=len(batch_shape))
+        vectors = (
+            full[0]
+            if depth == 1
+            else registry["concatenate"].bind(*full, dimension=len(batch_shape))
+        )
     plain = [a for a in axes if a[0] != "new"]
     offset = tuple(i for i, a in enumerate(plain) if a[0] == "window")
     windows = [a[1] for a in plain if a[0] == "window"]
@@ -429,7 +444,12 @@ def make_indexer(entries: Sequence[Any], shape: Sequence[int]) -> Indexer:
 
 
 def _column(
-    dim: int, v: Any, kind: str, batch: Sequence[int], batch_axes: list[tuple], batch_shape: Sequence[int]
+    dim: int,
+    v: Any,
+    kind: str,
+    batch: Sequence[int],
+    batch_axes: list[tuple],
+    batch_shape: Sequence[int],
 ) -> Any:
     """One component of the index vectors, with shape broadcastable to batch_shape + (1,)."""
     rank = len(batch_axes)
@@ -450,7 +470,9 @@ def _column(
         target[position] = size
         dims.append(position)
     if isinstance(v, np.ndarray):
-        return v.transpose(np.argsort(np.argsort(dims)) if len(dims) > 1 else range(len(dims))).reshape((*target, 1))
+        return v.transpose(
+            np.argsort(np.argsort(dims)) if len(dims) > 1 else range(len(dims))
+        ).reshape((*target, 1))
     return registry["broadcast_in_dim"].bind(
         v, shape=(*[batch_shape[p] if p in dims and target[p] == batch_shape[p] else target[p] for p in range(rank)], 1),
         broadcast_dimensions=tuple(dims), sharding=None,
@@ -460,9 +482,7 @@ def _column(
 def prepare(x: Any, idx: Any) -> tuple[Any, list[Any], Any]:
     """(x, expanded entries, its shape); scalar masks become an integer index on a new axis."""
     entries = _expand(_as_tuple(idx), x.shape)
-    entries = [
-        _check_slice(e, i) if isinstance(e, slice) else e for i, e in enumerate(entries)
-    ]
+    entries = [_check_slice(e, i) if isinstance(e, slice) else e for i, e in enumerate(entries)]
     masks = [k for k, e in enumerate(entries) if isinstance(e, np.ndarray) and e.dtype == np.bool_]
     if masks:
         # x[True] is x[None] with an index array [0] on the new axis; x[False] has [] there

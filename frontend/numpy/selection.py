@@ -22,7 +22,15 @@ from .util import (
 )
 
 
-def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None, fill_value: Any = None) -> Any:
+def where(
+    condition: Any,
+    x: Any = None,
+    y: Any = None,
+    /,
+    *,
+    size: int | None = None,
+    fill_value: Any = None,
+) -> Any:
     """Elements of `x` where `condition` holds, of `y` elsewhere; all three broadcast.
 
     With `condition` alone: its `nonzero`, for which `size` gives a static length (padded with
@@ -34,10 +42,14 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
 
         return nonzero(condition, size=size, fill_value=fill_value)
     if x is None or y is None:
-        raise ValueError("Either both or neither of the x and y arguments should be provided to jax.numpy.where")
+        raise ValueError(
+            "Either both or neither of the x and y arguments should be provided to jax.numpy.where"
+        )
     check_arraylike("where", condition, x, y)
     if size is not None or fill_value is not None:
-        raise ValueError("size and fill_value arguments cannot be used in three-term where function.")
+        raise ValueError(
+            "size and fill_value arguments cannot be used in three-term where function."
+        )
     c = asarray(condition)
     if not dtypes.is_bool(aval_of(c).dtype):
         from .ufuncs import to_bool
@@ -69,7 +81,9 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     check_arraylike("select", *condlist, *choicelist, default)
     for c in condlist:
         if not dtypes.is_bool(aval_of(c).dtype):
-            raise TypeError(f"select: conditions must be boolean, got {dtypes.dtype_name(aval_of(c).dtype)}")
+            raise TypeError(
+                f"select: conditions must be boolean, got {dtypes.dtype_name(aval_of(c).dtype)}"
+            )
     *choices, out = promote_dtypes(*choicelist, default)
     for c, v in zip(reversed(list(condlist)), reversed(choices), strict=True):
         out = where(c, v, out)
@@ -84,9 +98,13 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:
     check_arraylike("clip", arr)
     for name, v in (("min", min), ("max", max)):
         if v is not None and dtypes.is_complex(aval_of(v).dtype):
-            raise ValueError(f"Clip received a complex value for {name}; complex numbers have no order.")
+            raise ValueError(
+                f"Clip received a complex value for {name}; complex numbers have no order."
+            )
     if dtypes.is_complex(aval_of(arr).dtype):
-        raise ValueError("Clip received a complex value either through the input or the min/max keywords.")
+        raise ValueError(
+            "Clip received a complex value either through the input or the min/max keywords."
+        )
     from .ufuncs import maximum, minimum
 
     out = asarray(arr)
@@ -117,7 +135,10 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
         from ..core.trace import Tracer
 
         if isinstance(a, Tracer):
-            raise ConcretizationTypeError(a, "The error occurred because jnp.choose was jit-compiled with mode='raise'. Use mode='wrap' or mode='clip' instead.")
+            raise ConcretizationTypeError(
+                a,
+                "The error occurred because jnp.choose was jit-compiled with mode='raise'. Use mode='wrap' or mode='clip' instead.",
+            )
         v = np.asarray(a)
         if ((v < 0) | (v >= n)).any():
             raise ValueError("invalid entry in choice array")
@@ -130,7 +151,10 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
     shape = broadcast_shapes(shape_of(a), *(shape_of(c) for c in choices))
     cases = [broadcast_to(c, shape) for c in promote_dtypes(*choices)]
     index = broadcast_to(convert(a, np.dtype(np.int32)), shape)
-    grids = tuple(arange(s).reshape((1,) * i + (s,) + (1,) * (len(shape) - i - 1)) for i, s in enumerate(shape))
+    grids = tuple(
+        arange(s).reshape((1,) * i + (s,) + (1,) * (len(shape) - i - 1))
+        for i, s in enumerate(shape)
+    )
     return stack(cases)[(index, *grids)] if shape else array(stack(cases))[index]
 
 
@@ -182,7 +206,11 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
     """
     check_arraylike("piecewise", x)
     x = asarray(x)
-    conds = [asarray(c) for c in condlist] if isinstance(condlist, (list, tuple)) else [asarray(condlist)]
+    conds = (
+        [asarray(c) for c in condlist]
+        if isinstance(condlist, (list, tuple))
+        else [asarray(condlist)]
+    )
     if len(conds) == 1 and conds[0].ndim > x.ndim:
         conds = list(conds[0])
     nc, nf = len(conds), len(funclist)
@@ -191,7 +219,9 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
     elif nf == nc:
         funcs = [0, *funclist]
     else:
-        raise ValueError(f"with {nc} condition(s), either {nc} or {nc + 1} functions are expected; got {nf}")
+        raise ValueError(
+            f"with {nc} condition(s), either {nc} or {nc + 1} functions are expected; got {nf}"
+        )
 
     def value(f: Any) -> Any:
         return convert(asarray(f(x, *args, **kw) if callable(f) else f), x.dtype)
@@ -203,7 +233,11 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
         if taken is not None:
             here = lax.bitwise_and(here, lax.bitwise_not(taken))
         out = where(here, value(f), out)
-        taken = broadcast_to(c, x.shape) if taken is None else lax.bitwise_or(taken, broadcast_to(c, x.shape))
+        taken = (
+            broadcast_to(c, x.shape)
+            if taken is None
+            else lax.bitwise_or(taken, broadcast_to(c, x.shape))
+        )
     return out
 
 

@@ -312,7 +312,9 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Any:
         if decimals == 0:
             return lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)
         wide = convert(x, np.dtype(np.float32)) if x.dtype.itemsize < 4 else x
-        factor = full_scalar(wide, 10**decimals) if decimals > 0 else full_scalar(wide, 10.0**decimals)
+        factor = (
+            full_scalar(wide, 10**decimals) if decimals > 0 else full_scalar(wide, 10.0**decimals)
+        )
         r = lax.div(lax.round(lax.mul(wide, factor), lax.RoundingMethod.TO_NEAREST_EVEN), factor)
         return convert(r, x.dtype)
 
@@ -337,7 +339,9 @@ def signbit(x: Any, /) -> Any:
         raise ValueError(f"jax.numpy.signbit is not well defined for {dtypes.dtype_name(x.dtype)}")
     bits = np.dtype(f"int{8 * x.dtype.itemsize}")
     i = lax.bitcast_convert_type(x, bits)
-    return convert(lax.shift_right_arithmetic(i, full_scalar(i, 8 * x.dtype.itemsize - 1)), np.dtype(bool))
+    return convert(
+        lax.shift_right_arithmetic(i, full_scalar(i, 8 * x.dtype.itemsize - 1)), np.dtype(bool)
+    )
 
 
 def isfinite(x: Any, /) -> Any:
@@ -361,7 +365,8 @@ def isinf(x: Any, /) -> Any:
     if dtypes.is_complex(x.dtype):
         re, im = lax.real(x), lax.imag(x)
         return lax.bitwise_or(
-            lax.eq(lax.abs(re), full_scalar(re, np.inf)), lax.eq(lax.abs(im), full_scalar(im, np.inf))
+            lax.eq(lax.abs(re), full_scalar(re, np.inf)),
+            lax.eq(lax.abs(im), full_scalar(im, np.inf)),
         )
     return full_like(x, False, dtype=np.bool_)
 
@@ -528,11 +533,19 @@ def power(x1: Any, x2: Any, /) -> Any:
     TypeError where the exponent is static, and are undefined where it is not.
     """
     check_arraylike("power", x1, x2)
-    if isinstance(x2, (int, np.integer)) and not isinstance(x2, (bool, np.bool_)) or _static_int(x2):
+    if (
+        isinstance(x2, (int, np.integer))
+        and not isinstance(x2, (bool, np.bool_))
+        or _static_int(x2)
+    ):
         base = asarray(x1)
         if not dtypes.is_bool(base.dtype):
             n = operator.index(x2)
-            if isinstance(x2, int) or dtypes.promote(((base.dtype, base.weak_type), (aval_of(x2).dtype, False)))[0] == base.dtype:
+            if (
+                isinstance(x2, int)
+                or dtypes.promote(((base.dtype, base.weak_type), (aval_of(x2).dtype, False)))[0]
+                == base.dtype
+            ):
                 return lax.integer_pow(base, n)
     return _power(x1, x2)
 

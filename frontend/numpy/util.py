@@ -29,7 +29,9 @@ def check_arraylike(who: str, *args: Any, none_ok: bool = False) -> None:
     for i, a in enumerate(args):
         if type(a) is ArrayImpl or is_arraylike(a) or (none_ok and a is None):
             continue
-        raise TypeError(f"{who} requires ndarray or scalar arguments, got {type(a)} at position {i}.")
+        raise TypeError(
+            f"{who} requires ndarray or scalar arguments, got {type(a)} at position {i}."
+        )
 
 
 def asarray(x: Any) -> Any:
@@ -78,7 +80,9 @@ def _cast(x: Any, dtype: Any) -> np.ndarray:
         info = dtypes.iinfo(dtype)
         if not info.min <= int(x) <= info.max:
             if isinstance(x, int):
-                raise OverflowError(f"Python integer {x} out of bounds for {dtypes.dtype_name(dtype)}")
+                raise OverflowError(
+                    f"Python integer {x} out of bounds for {dtypes.dtype_name(dtype)}"
+                )
             return np.asarray(x).astype(dtype)
     with np.errstate(all="ignore"):
         return np.array(x).astype(dtype)
@@ -111,7 +115,9 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
         sizes = {s[axis] for s in shapes if len(s) >= -axis}
         sizes.discard(1)
         if len(sizes) > 1:
-            raise ValueError(f"Incompatible shapes for broadcasting: shapes={[tuple(s) for s in shapes]}")
+            raise ValueError(
+                f"Incompatible shapes for broadcasting: shapes={[tuple(s) for s in shapes]}"
+            )
         out.append(sizes.pop() if sizes else 1)
     return tuple(out)
 
@@ -172,7 +178,9 @@ def broadcast_to(x: Any, shape: Sequence[int]) -> Any:
     if s == shape:
         return asarray(x)
     if len(s) > len(shape):
-        raise ValueError(f"Cannot broadcast to shape with fewer dimensions: arr_shape={s} shape={shape}")
+        raise ValueError(
+            f"Cannot broadcast to shape with fewer dimensions: arr_shape={s} shape={shape}"
+        )
     lead = len(shape) - len(s)
     if any(a not in (1, b) for a, b in zip(s, shape[lead:], strict=True)):
         raise ValueError(f"Incompatible shapes for broadcasting: {s} and requested shape {shape}")

@@ -1,0 +1,687 @@
+"""Shapes and axes: reshape, transpose, joining, splitting, repeating, rolling, flipping."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import lax
+from ..core import dtypes
+from ..core.errors import ConcretizationTypeError
+from ..core.trace import Tracer
+from ..transforms.jit import library_jit
+from .creation import array, fill_scalar
+from .util import (
+    asarray,
+    aval_of,
+    broadcast_shapes,
+    canonical_axis,
+    check_arraylike,
+    convert,
+    promote_dtypes,
+    shape_of,
+)
+from .util import broadcast_to as _broadcast_to
+
+
+def _arg(who: str, x: Any) -> Any:
+    check_arraylike(who, x)
+    return asarray(x)
+
+
+def new_shape(who: str, x: Any, shape: Any) -> tuple[int, ...]:
+    """A requested shape with -1 replaced. Raises TypeError or ValueError where it does not fit."""
+    dims = (
+        (shape,) if np.ndim(shape) == 0 and not isinstance(shape, (tuple, list)) else tuple(shape)
+    )
+    size = aval_of(x).size
+    out = []
+    for d in dims:
+        if isinstance(d, Tracer) and d._concrete() is None:
+            raise ConcretizationTypeError(
+                d, f"Shapes must be 1D sequences of concrete values of integer type, got {dims}."
+            )
+        try:
+            out.append(operator.index(d))
+        except TypeError:
+            raise TypeError(
+                f"Shapes must be 1D sequences of concrete values of integer type, got {dims}."
+            ) from None
+    if out.count(-1) > 1:
+        raise ValueError(f"can only specify one unknown dimension, got shape {tuple(out)}")
+    if -1 in out:
+        rest = math.prod(d for d in out if d != -1)
+        if rest == 0 or size % rest:
+            raise TypeError(
+                f"cannot reshape array of shape {shape_of(x)} (size {size}) into shape {tuple(dims)} because the product of specified axis sizes ({rest}) does not evenly divide {size}"
+            )
+        out[out.index(-1)] = size // rest
+    elif math.prod(out) != size:
+        raise TypeError(
+            f"cannot reshape array of shape {shape_of(x)} (size {size}) into shape {tuple(dims)} (size {math.prod(out)})"
+        )
+    return tuple(out)
+
+
+def reshape(
+    a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None
+) -> Any:
+    """The same elements in another shape; one dimension may be -1.
+
+    `order` is 'C' (row-major) or 'F' (column-major). Raises TypeError where sizes do not fit.
+    """
+    x = _arg("reshape", a)
+    target = new_shape("reshape", x, shape)
+    if order == "C":
+        return lax.reshape(x, target) if shape_of(x) != target else x
+    if order == "F":
+        back = lax.reshape(x, target[::-1], tuple(range(len(shape_of(x))))[::-1])
+        return lax.transpose(back, tuple(range(len(target)))[::-1])
+    if order == "A":
+        raise NotImplementedError("np.reshape order=A is not implemented.")
+    raise ValueError(f"Unexpected value for 'order' argument: {order}.")
+
+
+def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
+    """The elements as a rank-1 array."""
+    if order == "K":
+        raise NotImplementedError("Ravel not implemented for order='K'.")
+    return reshape(_arg("ravel", a), (aval_of(a).size,), order)
+
+
+def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
+    """Axes permuted; reversed if `axes` is None."""
+    x = _arg("transpose", a)
+    n = len(shape_of(x))
+    perm = tuple(range(n))[::-1] if axes is None else tuple(canonical_axis(i, n) for i in axes)
+    return x if perm == tuple(range(n)) else lax.transpose(x, perm)
+
+
+def permute_dims(a: Any, /, axes: tuple[int, ...]) -> Any:
+    """Axes permuted."""
+    return transpose(a, axes)
+
+
+def matrix_transpose(x: Any, /) -> Any:
+    """The last two axes exchanged."""
+    x = _arg("matrix_transpose", x)
+    n = len(shape_of(x))
+    if n < 2:
+        raise ValueError(f"x must be at least two-dimensional for matrix_transpose; got ndim={n}")
+    return lax.transpose(x, (*range(n - 2), n - 1, n - 2))
+
+
+def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
+    """Two axes exchanged."""
+    x = _arg("swapaxes", a)
+    n = len(shape_of(x))
+    perm = list(range(n))
+    i, j = canonical_axis(axis1, n), canonical_axis(axis2, n)
+    perm[i], perm[j] = perm[j], perm[i]
+    return x if perm == list(range(n)) else lax.transpose(x, perm)
+
+
+def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[int]) -> Any:
+    """Axes moved to new positions, the others keeping their order."""
+    x = _arg("moveaxis", a)
+    n = len(shape_of(x))
+    src = (source,) if isinstance(source, (int, np.integer)) else tuple(source)
+    dst = (destination,) if isinstance(destination, (int, np.integer)) else tuple(destination)
+    s = [canonical_axis(i, n) for i in src]
+    d = [canonical_axis(i, n) for i in dst]
+    if len(s) != len(d):
+        raise ValueError(f"Inconsistent number of elements: {len(s)} vs {len(d)}")
+    perm = [i for i in range(n) if i not in s]
+    for to, frm in sorted(zip(d, s, strict=True)):
+        perm.insert(to, frm)
+    return x if perm == list(range(n)) else lax.transpose(x, perm)
+
+
+def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
+    """One axis moved back until it lies before position `start`."""
+    x = _arg("rollaxis", a)
+    n = len(shape_of(x))
+    if not -n <= start <= n:
+        raise ValueError(f"start={start} must satisfy {-n}<=start<={n}")
+    axis = canonical_axis(axis, n)
+    start = start + n if start < 0 else start
+    return moveaxis(x, axis, start - 1 if start > axis else start)
+
+
+def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Any:
+    """Axes of size 1 removed: all, or those given. Raises ValueError for others."""
+    x = _arg("squeeze", a)
+    s = shape_of(x)
+    if axis is None:
+        dims = tuple(i for i, d in enumerate(s) if d == 1)
+    else:
+        dims = tuple(
+            canonical_axis(i, len(s))
+            for i in (axis if isinstance(axis, (tuple, list)) else (axis,))
+        )
+    return lax.squeeze(x, dims) if dims else x
+
+
+def expand_dims(a: Any, axis: int | Sequence[int]) -> Any:
+    """Axes of size 1 inserted at positions of the result."""
+    return lax.expand_dims(
+        _arg("expand_dims", a), axis if isinstance(axis, (tuple, list)) else (operator.index(axis),)
+    )
+
+
+def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Any:
+    """Elements cast to a dtype (float if None)."""
+    x = _arg("astype", x)
+    dt = dtypes.check_user_dtype(float if dtype is None else dtype)
+    if dtypes.is_complex(x.dtype) and not dtypes.is_complex(dt) and not dtypes.is_bool(dt):
+        import warnings
+
+        warnings.warn(
+            "Casting from complex to real dtypes will discard the imaginary part.",
+            np.exceptions.ComplexWarning,
+            stacklevel=3,
+        )
+        x = lax.real(x)
+    out = convert(x, dt)
+    return array(out, copy=True) if copy and out is x else out
+
+
+# --- broadcasting --------------------------------------------------------------------------
+
+
+def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
+    """The array repeated to a shape. Raises ValueError where it does not fit."""
+    check_arraylike("broadcast_to", array)
+    dims = (
+        (operator.index(shape),) if np.ndim(shape) == 0 else tuple(operator.index(d) for d in shape)
+    )
+    return _broadcast_to(asarray(array), dims)
+
+
+def broadcast_arrays(*args: Any) -> list[Any]:
+    """Arrays broadcast against each other."""
+    check_arraylike("broadcast_arrays", *args)
+    shape = broadcast_shapes(*(shape_of(a) for a in args)) if args else ()
+    return [_broadcast_to(asarray(a), shape) for a in args]
+
+
+def _atleast(who: str, arys: tuple, f: Any) -> Any:
+    if len(arys) == 1:
+        return f(_arg(who, arys[0]))
+    return [f(_arg(who, a)) for a in arys]
+
+
+def atleast_1d(*arys: Any) -> Any:
+    """Arrays with at least one axis."""
+    return _atleast("atleast_1d", arys, lambda x: x if x.ndim >= 1 else lax.reshape(x, (1,)))
+
+
+def atleast_2d(*arys: Any) -> Any:
+    """Arrays with at least two axes."""
+
+    def f(x: Any) -> Any:
+        if x.ndim >= 2:
+            return x
+        return lax.reshape(x, (1, 1)) if x.ndim == 0 else lax.expand_dims(x, (0,))
+
+    return _atleast("atleast_2d", arys, f)
+
+
+def atleast_3d(*arys: Any) -> Any:
+    """Arrays with at least three axes."""
+
+    def f(x: Any) -> Any:
+        if x.ndim == 0:
+            return lax.reshape(x, (1, 1, 1))
+        if x.ndim == 1:
+            return lax.expand_dims(x, (0, 2))
+        return lax.expand_dims(x, (2,)) if x.ndim == 2 else x
+
+    return _atleast("atleast_3d", arys, f)
+
+
+# --- joining -------------------------------------------------------------------------------
+
+
+def _sequence(who: str, arrays: Any) -> list[Any]:
+    if hasattr(arrays, "shape") and hasattr(arrays, "dtype"):
+        if not arrays.shape:
+            raise ValueError(f"{who}: a rank-0 array is no sequence of arrays")
+        return list(asarray(arrays))
+    if not isinstance(arrays, (list, tuple)):
+        raise TypeError(f"{who} requires a sequence of arrays, got {type(arrays)}")
+    check_arraylike(who, *arrays)
+    return list(arrays)
+
+
+def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
+    """Arrays joined along an existing axis (flattened first if `axis` is None)."""
+    parts = _sequence("concatenate", arrays)
+    if not parts:
+        raise ValueError("Need at least one array to concatenate.")
+    if axis is None:
+        parts, axis = [ravel(p) for p in parts], 0
+    if not shape_of(parts[0]):
+        raise ValueError("Zero-dimensional arrays cannot be concatenated.")
+    axis = canonical_axis(axis, len(shape_of(parts[0])))
+    if dtype is not None:
+        dt = dtypes.check_user_dtype(dtype)
+        parts = [convert(p, dt) for p in parts]
+    else:
+        parts = promote_dtypes(*parts)
+    return lax.concatenate(parts, axis) if len(parts) > 1 else array(parts[0], copy=False)
+
+
+def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Any:
+    """Arrays joined along an existing axis."""
+    return concatenate(arrays, axis)
+
+
+def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Any:
+    """Arrays of one shape joined along a new axis. Raises ValueError for different shapes."""
+    if out is not None:
+        raise NotImplementedError("The 'out' argument to jnp.stack is not supported.")
+    parts = _sequence("stack", arrays)
+    if not parts:
+        raise ValueError("Need at least one array to stack.")
+    s = shape_of(parts[0])
+    if any(shape_of(p) != s for p in parts):
+        raise ValueError("All input arrays must have the same shape.")
+    axis = canonical_axis(axis, len(s) + 1)
+    if dtype is not None:
+        dt = dtypes.check_user_dtype(dtype)
+        parts = [convert(p, dt) for p in parts]
+    else:
+        parts = promote_dtypes(*parts)
+    return lax.stack(parts, axis)
+
+
+def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
+    """The slices along an axis, as a tuple."""
+    x = _arg("unstack", x)
+    if x.ndim == 0:
+        raise ValueError(
+            "Unstack requires arrays with rank > 0, however a scalar array was passed."
+        )
+    return tuple(lax.unstack(x, canonical_axis(axis, x.ndim)))
+
+
+def vstack(tup: Any, dtype: Any = None) -> Any:
+    """Arrays joined by rows."""
+    parts = [atleast_2d(p) for p in _sequence("vstack", tup)]
+    return concatenate(parts, 0, dtype)
+
+
+def hstack(tup: Any, dtype: Any = None) -> Any:
+    """Arrays joined by columns (rank 1: end to end)."""
+    parts = [atleast_1d(p) for p in _sequence("hstack", tup)]
+    return concatenate(parts, 0 if parts and parts[0].ndim == 1 else 1, dtype)
+
+
+def dstack(tup: Any, dtype: Any = None) -> Any:
+    """Arrays joined along the third axis."""
+    return concatenate([atleast_3d(p) for p in _sequence("dstack", tup)], 2, dtype)
+
+
+def column_stack(tup: Any) -> Any:
+    """Rank-1 arrays as the columns of a matrix."""
+    parts = []
+    for p in _sequence("column_stack", tup):
+        p = asarray(p)
+        parts.append(transpose(atleast_2d(p)) if p.ndim < 2 else p)
+    return concatenate(parts, 1)
+
+
+def block(arrays: Any) -> Any:
+    """An array assembled from a nested list of blocks."""
+
+    def build(x: Any, depth: int) -> tuple[Any, int]:
+        if isinstance(x, tuple):
+            raise ValueError("jax.numpy.block does not allow tuples, got " + repr(x))
+        if isinstance(x, list):
+            if not x:
+                raise ValueError("jax.numpy.block does not allow empty list arguments")
+            parts, levels = zip(*(build(e, depth + 1) for e in x), strict=True)
+            if len(set(levels)) != 1:
+                raise ValueError("jax.numpy.block: mismatched list depths")
+            rank = max(max(shape_and_rank(p) for p in parts), levels[0])
+            parts = tuple(
+                lax.reshape(asarray(p), (1,) * (rank - len(shape_of(p))) + tuple(shape_of(p)))
+                for p in parts
+            )
+            return concatenate(list(parts), -depth_axis(levels[0], depth)), levels[0]
+        check_arraylike("block", x)
+        return asarray(x), depth
+
+    def shape_and_rank(p: Any) -> int:
+        return len(shape_of(p))
+
+    def depth_axis(levels: int, depth: int) -> int:
+        return levels - depth
+
+    return build(arrays, 0)[0] if isinstance(arrays, list) else asarray(arrays)
+
+
+def append(arr: Any, values: Any, axis: int | None = None) -> Any:
+    """`values` joined at the end of `arr` (both flattened if `axis` is None)."""
+    check_arraylike("append", arr, values)
+    if axis is None:
+        return concatenate([ravel(arr), ravel(values)], 0)
+    return concatenate([arr, values], axis)
+
+
+# --- splitting -----------------------------------------------------------------------------
+
+
+def _sizes(who: str, n: int, where: Any, even: bool) -> list[int]:
+    if np.ndim(where) == 0 and not isinstance(where, (list, tuple)):
+        k = operator.index(where)
+        if k <= 0:
+            raise ValueError("number sections must be larger than 0.")
+        if even and n % k:
+            raise ValueError("array split does not result in an equal division")
+        return [n // k + (i < n % k) for i in range(k)]
+    cuts = [operator.index(c) for c in where]
+    cuts = [min(max(c + n if c < 0 else c, 0), n) for c in cuts]
+    edges = [0, *cuts, n]
+    return [max(b - a, 0) for a, b in zip(edges, edges[1:], strict=False)]
+
+
+def _split(who: str, ary: Any, where: Any, axis: int, even: bool) -> list[Any]:
+    x = _arg(who, ary)
+    if isinstance(where, Tracer):
+        raise ConcretizationTypeError(where, f"in jax.numpy.{who} argument 'indices_or_sections'")
+    axis = canonical_axis(axis, x.ndim)
+    n = x.shape[axis]
+    if np.ndim(where) or isinstance(where, (list, tuple)):
+        cuts = [operator.index(c) for c in where]
+        edges = [0, *[min(max(c + n if c < 0 else c, 0), n) for c in cuts], n]
+        if any(b < a for a, b in zip(edges, edges[1:], strict=False)):
+            return [
+                lax.slice_in_dim(x, a, max(a, b), axis=axis)
+                for a, b in zip(edges, edges[1:], strict=False)
+            ]
+    return list(lax.split(x, _sizes(who, n, where, even), axis))
+
+
+def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    """Sub-arrays of equal size, or cut at indices. Raises ValueError for an uneven division."""
+    return _split("split", ary, indices_or_sections, axis, True)
+
+
+def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    """Like `split`, allowing sections of unequal size."""
+    return _split("array_split", ary, indices_or_sections, axis, False)
+
+
+def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+    """`split` by rows."""
+    return _split("vsplit", ary, indices_or_sections, 0, True)
+
+
+def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+    """`split` by columns (rank 1: along the only axis)."""
+    return _split("hsplit", ary, indices_or_sections, 0 if len(shape_of(ary)) == 1 else 1, True)
+
+
+def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+    """`split` along the third axis."""
+    return _split("dsplit", ary, indices_or_sections, 2, True)
+
+
+# --- repeating and rearranging -------------------------------------------------------------
+
+
+def tile(A: Any, reps: Any) -> Any:
+    """The array repeated `reps[i]` times along each axis."""
+    x = _arg("tile", A)
+    r = (operator.index(reps),) if np.ndim(reps) == 0 else tuple(operator.index(i) for i in reps)
+    if any(i < 0 for i in r):
+        raise ValueError(f"tile: reps must be non-negative, got {r}")
+    rank = max(len(r), x.ndim)
+    r = (1,) * (rank - len(r)) + r
+    if x.ndim < rank:
+        x = lax.reshape(x, (1,) * (rank - x.ndim) + x.shape)
+    return lax.tile(x, r)
+
+
+def repeat(
+    a: Any,
+    repeats: Any,
+    axis: int | None = None,
+    *,
+    total_repeat_length: int | None = None,
+    out_sharding: Any = None,
+) -> Any:
+    """Each element (along `axis`, or of the flattened array) repeated.
+
+    `repeats` is a count or an array of counts; traced counts need a static `total_repeat_length`.
+    """
+    x = _arg("repeat", a)
+    if axis is None:
+        x, axis = ravel(x), 0
+    axis = canonical_axis(axis, max(x.ndim, 1))
+    if x.ndim == 0:
+        x = lax.reshape(x, (1,))
+    n = x.shape[axis]
+    if isinstance(repeats, (int, np.integer)) and total_repeat_length is None:
+        k = int(repeats)
+        if k < 0:
+            raise ValueError(f"repeats must be non-negative, got {k}")
+        if k == 1:
+            return x
+        shape = (*x.shape[: axis + 1], k, *x.shape[axis + 1 :])
+        wide = lax.broadcast_in_dim(x, shape, tuple(i for i in range(x.ndim + 1) if i != axis + 1))
+        return lax.reshape(wide, (*x.shape[:axis], n * k, *x.shape[axis + 1 :]))
+    check_arraylike("repeat", repeats)
+    counts = asarray(repeats)
+    if counts.ndim > 1:
+        raise ValueError(f"repeat: repeats must be a scalar or 1-D, got shape {counts.shape}")
+    if counts.ndim == 0 or counts.shape[0] == 1:
+        counts = _broadcast_to(lax.reshape(counts, ()), (n,))
+    if counts.shape[0] != n:
+        raise ValueError(f"repeat: repeats has length {counts.shape[0]}, but the axis has size {n}")
+    if total_repeat_length is None:
+        if isinstance(counts, Tracer):
+            raise ConcretizationTypeError(
+                counts,
+                "When jit-compiling jnp.repeat, the total number of repeats must be static. To fix this, either specify a static value for `repeats`, or pass a static value to `total_repeat_length`.",
+            )
+        index = np.repeat(np.arange(n), np.asarray(counts))
+        from .searching import take
+
+        return take(x, index, axis=axis, mode="clip")
+    total = operator.index(total_repeat_length)
+    from .creation import zeros
+    from .searching import take
+
+    ends = lax.cumsum(convert(counts, np.dtype(np.int32)), 0)
+    starts = ends - convert(counts, np.dtype(np.int32))
+    marks = zeros((total,), np.int32).at[starts].add(1, mode="drop")
+    index = lax.cumsum(marks, 0) - 1
+    return take(x, index, axis=axis, mode="clip")
+
+
+def flip(m: Any, axis: int | Sequence[int] | None = None) -> Any:
+    """Elements in reverse order along axes (all by default)."""
+    x = _arg("flip", m)
+    if axis is None:
+        dims = tuple(range(x.ndim))
+    else:
+        dims = tuple(
+            canonical_axis(i, x.ndim)
+            for i in (axis if isinstance(axis, (tuple, list)) else (axis,))
+        )
+    return _flip(x, axis=dims)
+
+
+@library_jit(static_argnames=("axis",))
+def _flip(x: Any, axis: tuple[int, ...]) -> Any:
+    return lax.rev(x, axis)
+
+
+def flipud(m: Any) -> Any:
+    """Rows in reverse order."""
+    return flip(m, 0)
+
+
+def fliplr(m: Any) -> Any:
+    """Columns in reverse order."""
+    return flip(m, 1)
+
+
+def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
+    """The array rotated by 90 degrees k times in the plane of two axes."""
+    x = _arg("rot90", m)
+    if len(axes) != 2:
+        raise ValueError(f"rot90: axes must have two entries, got {axes}")
+    i, j = (canonical_axis(a, x.ndim) for a in axes)
+    if i == j:
+        raise ValueError("Axes must be different")
+    k = k % 4
+    if k == 0:
+        return x
+    if k == 2:
+        return flip(flip(x, i), j)
+    perm = list(range(x.ndim))
+    perm[i], perm[j] = perm[j], perm[i]
+    return transpose(flip(x, j), perm) if k == 1 else flip(transpose(x, perm), j)
+
+
+@library_jit(static_argnames=("shift", "axis"))
+def _roll_static(x: Any, shift: tuple[int, ...], axis: tuple[int, ...]) -> Any:
+    for s, a in zip(shift, axis, strict=True):
+        n = x.shape[a]
+        if n == 0:
+            continue
+        k = s % n
+        if k == 0:
+            continue
+        x = lax.concatenate(
+            [lax.slice_in_dim(x, n - k, n, axis=a), lax.slice_in_dim(x, 0, n - k, axis=a)], a
+        )
+    return x
+
+
+@library_jit(static_argnames=("axis",))
+def _roll_dynamic(x: Any, shift: Any, axis: tuple[int, ...]) -> Any:
+    from .creation import arange
+    from .searching import take
+
+    shifts = _broadcast_to(ravel(shift), (len(axis),))
+    for i, a in enumerate(axis):
+        n = x.shape[a]
+        if n:
+            index = (arange(n) - shifts[i]) % n
+            x = take(x, index, axis=a, mode="clip")
+    return x
+
+
+def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Any:
+    """Elements moved along axes, those pushed out coming in at the other end."""
+    check_arraylike("roll", a)
+    x = asarray(a)
+    if axis is None:
+        return lax.reshape(roll(ravel(x), shift, 0), x.shape) if x.ndim != 1 else roll(x, shift, 0)
+    axes = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
+    if isinstance(shift, (int, np.integer, tuple, list)) and not any(
+        isinstance(s, Tracer) for s in (shift if isinstance(shift, (tuple, list)) else ())
+    ):
+        shifts = tuple(shift) if isinstance(shift, (tuple, list)) else (shift,)
+        n = max(len(axes), len(shifts))
+        if {len(axes), len(shifts)} - {1, n}:
+            raise ValueError(f"roll: shift {shift} and axis {axis} do not broadcast")
+        axes = axes * n if len(axes) == 1 and n > 1 else axes
+        shifts = shifts * n if len(shifts) == 1 and n > 1 else shifts
+        return _roll_static(
+            x,
+            shift=tuple(operator.index(s) for s in shifts),
+            axis=tuple(canonical_axis(i, x.ndim) for i in axes),
+        )
+    if not isinstance(shift, (tuple, list)):
+        check_arraylike("roll", shift)
+    from .creation import asarray as full_asarray
+
+    return _roll_dynamic(
+        x, full_asarray(shift), axis=tuple(canonical_axis(i, x.ndim) for i in axes)
+    )
+
+
+def resize(a: Any, new_shape: Any) -> Any:
+    """The elements repeated in order to fill a shape."""
+    x = ravel(_arg("resize", a))
+    shape = (
+        (operator.index(new_shape),)
+        if np.ndim(new_shape) == 0
+        else tuple(operator.index(d) for d in new_shape)
+    )
+    if any(d < 0 for d in shape):
+        raise ValueError("all elements of `new_shape` must be non-negative")
+    size = math.prod(shape)
+    from .creation import zeros_like
+
+    if x.size == 0 or size == 0:
+        return zeros_like(x, shape=shape)
+    reps = -(-size // x.size)
+    return lax.reshape(tile(x, reps)[:size], shape)
+
+
+def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    """The diagonal of the planes of two axes, as the last axis of the result."""
+    x = _arg("diagonal", a)
+    if x.ndim < 2:
+        raise ValueError("diagonal requires an array of at least two dimensions.")
+    k = operator.index(offset)
+    i, j = canonical_axis(axis1, x.ndim), canonical_axis(axis2, x.ndim)
+    if i == j:
+        raise ValueError("axis1 and axis2 must be different")
+    return _diagonal(x, offset=k, axis1=i, axis2=j)
+
+
+@library_jit(static_argnames=("offset", "axis1", "axis2"))
+def _diagonal(x: Any, offset: int, axis1: int, axis2: int) -> Any:
+    from .creation import arange
+
+    x = moveaxis(x, (axis1, axis2), (-2, -1))
+    rows, cols = x.shape[-2:]
+    n = max(0, min(rows + min(offset, 0), cols - max(offset, 0)))
+    i = arange(n)
+    return x[(..., i - min(offset, 0), i + max(offset, 0))]
+
+
+_diagonal._jit.info.name = "diagonal"  # type: ignore[attr-defined]
+
+
+@library_jit(static_argnames=("offset", "axis1", "axis2", "dtype"))
+def trace(
+    a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: None = None
+) -> Any:
+    """Sum along the diagonal of the planes of two axes."""
+    if out is not None:
+        raise NotImplementedError("The 'out' argument to jnp.trace is not supported.")
+    x = _arg("trace", a)
+    if x.ndim < 2:
+        raise ValueError(f"trace requires an array of at least two dimensions, got shape {x.shape}")
+    from .creation import zeros_like
+    from .reductions import sum as _sum
+    from .selection import where
+
+    x = moveaxis(x, (axis1, axis2), (-2, -1))
+    i = lax.broadcasted_iota(np.dtype(np.int32), x.shape[-2:], 0)
+    j = lax.broadcasted_iota(np.dtype(np.int32), x.shape[-2:], 1)
+    mask = lax.eq(lax.add(i, fill_scalar(offset, np.int32)), j)
+    return _sum(where(mask, x, zeros_like(x)), axis=(-2, -1), dtype=dtype)
+
+
+__all__ = [
+    "append", "array_split", "astype", "atleast_1d", "atleast_2d", "atleast_3d", "block",
+    "broadcast_arrays", "broadcast_to", "column_stack", "concat", "concatenate", "diagonal",
+    "dsplit", "dstack", "expand_dims", "flip", "fliplr", "flipud", "hsplit", "hstack",
+    "matrix_transpose", "moveaxis", "permute_dims", "ravel", "repeat", "reshape", "resize", "roll",
+    "rollaxis", "rot90", "split", "squeeze", "stack", "swapaxes", "tile", "trace", "transpose",
+    "unstack", "vsplit", "vstack",
+]  # fmt: skip

@@ -1,0 +1,580 @@
+"""Reductions over axes: sums, products, extrema, logic, means, variances, cumulative sums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import lax
+from ..core import dtypes
+from ..transforms.jit import library_jit
+from .creation import fill_scalar, full_like
+from .util import (
+    asarray,
+    aval_of,
+    broadcast_to,
+    canonical_axes,
+    canonical_axis,
+    check_arraylike,
+    convert,
+    shape_of,
+)
+
+
+def _no_out(who: str, out: Any) -> None:
+    if out is not None:
+        raise NotImplementedError(f"The 'out' argument to jnp.{who} is not supported.")
+
+
+def _keep(x: Any, out: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    if not keepdims:
+        return out
+    return lax.expand_dims(out, axes) if axes else out
+
+
+def sum_dtype(dt: Any, promote_integers: bool = True) -> Any:
+    """The dtype in which integers of dtype `dt` are added up."""
+    if dtypes.is_bool(dt):
+        return dtypes.default_int()
+    if not promote_integers:
+        return dt
+    if dtypes.is_unsigned(dt):
+        return (
+            dtypes.promote_types(dt, dtypes.canonicalize_dtype(np.uint64))
+            if dt.itemsize < dtypes.canonicalize_dtype(np.uint64).itemsize
+            else dt
+        )
+    if dtypes.is_signed(dt):
+        return dtypes.default_int() if dt.itemsize < dtypes.default_int().itemsize else dt
+    return dt
+
+
+def _reduce(
+    who: str,
+    a: Any,
+    op: Callable,
+    identity: Callable[[Any], Any],
+    axis: Any,
+    keepdims: bool,
+    *,
+    dtype: Any = None,
+    initial: Any = None,
+    where: Any = None,
+    combine: Callable | None = None,
+    upcast: Callable[[Any], Any] | None = None,
+    needs_initial: bool = False,
+    boolean: bool = False,
+) -> Any:
+    check_arraylike(who, a)
+    if where is not None:
+        check_arraylike(who, where)
+    x = asarray(a)
+    dt = dtypes.check_user_dtype(dtype) if dtype is not None else None
+    if boolean:
+        from .ufuncs import to_bool
+
+        x = convert(x, np.dtype(bool)) if not dtypes.is_bool(x.dtype) else to_bool(x)
+    weak = x.weak_type and dt is None
+    result = dt if dt is not None else x.dtype
+    if upcast is not None and dt is None:
+        result = upcast(x.dtype)
+        if result != x.dtype:
+            weak = False
+    axes = canonical_axes(axis, x.ndim)
+    if where is not None and initial is None and needs_initial:
+        raise ValueError(
+            f"reduction operation {who} does not have an identity, so to use a where mask one has to specify 'initial'"
+        )
+    if needs_initial and initial is None and any(x.shape[i] == 0 for i in axes):
+        raise ValueError(f"zero-size array to reduction operation {who} which has no identity")
+    x = convert(x, result, weak)
+    if where is not None:
+        from .selection import where as select
+
+        w = where
+        x = select(w, x, fill_scalar(identity(result), result))
+    # 16-bit floats are summed in float32 and rounded once
+    narrow = (
+        combine is not None
+        and dtypes.is_float(result)
+        and result.itemsize < 4
+        and who in ("sum", "prod")
+    )
+    work = convert(x, np.dtype(np.float32)) if narrow else x
+    out = op(work, axes)
+    if narrow:
+        out = convert(out, result)
+    if initial is not None:
+        assert combine is not None
+        check_arraylike(who, initial)
+        if shape_of(initial) != ():
+            raise ValueError(
+                "initial value must be a scalar. Got array of shape " + str(shape_of(initial))
+            )
+        out = combine(out, convert(initial, result))
+    return _keep(x, out, axes, keepdims)
+
+
+def sum(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+    promote_integers: bool = True,
+) -> Any:
+    """Sum over axes (all by default). Small integers are added in the default integer type."""
+    _no_out("sum", out)
+    return _reduce(
+        "sum", a, lambda x, ax: lax.reduce_sum(x, ax), lambda d: 0, axis, keepdims, dtype=dtype,
+        initial=initial, where=where, combine=lax.add,
+        upcast=lambda d: sum_dtype(d, promote_integers),
+    )  # fmt: skip
+
+
+def prod(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+    promote_integers: bool = True,
+) -> Any:
+    """Product over axes (all by default)."""
+    _no_out("prod", out)
+    return _reduce(
+        "prod", a, lambda x, ax: lax.reduce_prod(x, ax), lambda d: 1, axis, keepdims, dtype=dtype,
+        initial=initial, where=where, combine=lax.mul,
+        upcast=lambda d: sum_dtype(d, promote_integers),
+    )  # fmt: skip
+
+
+def _lowest(d: Any) -> Any:
+    if dtypes.is_inexact(d):
+        return -np.inf
+    return False if dtypes.is_bool(d) else dtypes.iinfo(d).min
+
+
+def _highest(d: Any) -> Any:
+    if dtypes.is_inexact(d):
+        return np.inf
+    return True if dtypes.is_bool(d) else dtypes.iinfo(d).max
+
+
+def max(
+    a: Any,
+    axis: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Any:
+    """Maximum over axes; NaN where there is one. Raises ValueError for no elements."""
+    _no_out("max", out)
+    return _reduce(
+        "max", a, lax.reduce_max, _lowest, axis, keepdims, initial=initial, where=where,
+        combine=lax.max, needs_initial=True,
+    )  # fmt: skip
+
+
+def min(
+    a: Any,
+    axis: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Any:
+    """Minimum over axes; NaN where there is one. Raises ValueError for no elements."""
+    _no_out("min", out)
+    return _reduce(
+        "min", a, lax.reduce_min, _highest, axis, keepdims, initial=initial, where=where,
+        combine=lax.min, needs_initial=True,
+    )  # fmt: skip
+
+
+amax, amin = max, min
+
+
+def all(
+    a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
+) -> Any:
+    """Whether all elements along axes are nonzero."""
+    _no_out("all", out)
+    return _reduce(
+        "all", a, lax.reduce_and, lambda d: True, axis, keepdims, where=where, boolean=True
+    )
+
+
+def any(
+    a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
+) -> Any:
+    """Whether any element along axes is nonzero."""
+    _no_out("any", out)
+    return _reduce(
+        "any", a, lax.reduce_or, lambda d: False, axis, keepdims, where=where, boolean=True
+    )
+
+
+def _count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
+    n = 1
+    for i in axes:
+        n *= shape[i]
+    return n
+
+
+def mean(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+) -> Any:
+    """Mean over axes (all by default), in floating point."""
+    _no_out("mean", out)
+    check_arraylike("mean", a)
+    x = asarray(a)
+    dt = dtypes.to_inexact(x.dtype) if dtype is None else dtypes.check_user_dtype(dtype)
+    axes = canonical_axes(axis, x.ndim)
+    wide = np.dtype(np.float32) if dtypes.is_float(dt) and dt.itemsize < 4 else dt
+    weak = x.weak_type and dtype is None and dt == x.dtype
+    total = sum(x, axis=axes, dtype=wide, keepdims=keepdims, where=where)
+    if where is None:
+        n: Any = fill_scalar(
+            _count(x.shape, axes), dtypes.to_real(wide) if not dtypes.is_complex(wide) else wide
+        )
+    else:
+        n = convert(
+            sum(broadcast_to(where, x.shape), axis=axes, dtype=wide, keepdims=keepdims), wide
+        )
+    res = lax.div(total, n)
+    return convert(res, dt, weak) if wide != dt else (convert(res, dt, weak) if weak else res)
+
+
+def average(
+    a: Any, axis: Any = None, weights: Any = None, returned: bool = False, keepdims: bool = False
+) -> Any:
+    """Weighted mean over axes; with `returned`, also the sum of the weights."""
+    from .ufuncs import multiply, true_divide
+
+    check_arraylike("average", a)
+    x = asarray(a)
+    axes = canonical_axes(axis, x.ndim)
+    if weights is None:
+        avg = mean(x, axis=axes, keepdims=keepdims)
+        total = full_like(avg, _count(x.shape, axes))
+        return (avg, total) if returned else avg
+    check_arraylike("average", weights)
+    w = asarray(weights)
+    if w.shape != x.shape:
+        if axis is None:
+            raise TypeError("Axis must be specified when shapes of a and weights differ.")
+        if len(axes) != 1 or w.ndim != 1:
+            raise TypeError("1D weights expected when shapes of a and weights differ.")
+        if w.shape[0] != x.shape[axes[0]]:
+            raise ValueError("Length of weights not compatible with specified axis.")
+        w = lax.broadcast_in_dim(w, x.shape, axes)
+    dt = dtypes.to_inexact(dtypes.promote(((x.dtype, x.weak_type), (w.dtype, w.weak_type)))[0])
+    total = sum(w, axis=axes, dtype=dt, keepdims=keepdims)
+    avg = true_divide(
+        sum(multiply(convert(x, dt), convert(w, dt)), axis=axes, keepdims=keepdims), total
+    )
+    return (avg, broadcast_to(total, shape_of(avg))) if returned else avg
+
+
+@library_jit(static_argnames=("axis", "dtype", "keepdims"))
+def _var(
+    a: Any,
+    ddof: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    keepdims: bool = False,
+    where: Any = None,
+    mean_: Any = None,
+) -> Any:
+    from .selection import where as select
+
+    x = asarray(a)
+    dt = dtypes.to_inexact(x.dtype) if dtype is None else dtype
+    if dtypes.is_complex(x.dtype) and not dtypes.is_complex(dt):
+        dt = dtypes.to_complex(dt)
+    result = dtypes.to_real(dt)
+    wide = np.dtype(np.float32) if dtypes.is_float(dt) and dt.itemsize < 4 else dt
+    x = convert(x, wide)
+    axes = canonical_axes(axis, x.ndim)
+    m = mean(x, axis=axes, keepdims=True, where=where) if mean_ is None else convert(mean_, wide)
+    centered = lax.sub(
+        x, broadcast_to(m, x.shape) if shape_of(m) != x.shape and len(shape_of(m)) != x.ndim else m
+    )
+    sq = (
+        lax.real(lax.mul(centered, lax.conj(centered)))
+        if dtypes.is_complex(wide)
+        else lax.square(centered)
+    )
+    real = dtypes.to_real(wide)
+    if where is None:
+        n: Any = fill_scalar(_count(x.shape, axes), real)
+    else:
+        n = sum(broadcast_to(where, x.shape), axis=axes, dtype=real, keepdims=keepdims)
+    n = lax.sub(n, convert(ddof, real))
+    total = sum(sq, axis=axes, keepdims=keepdims, where=where)
+    out = lax.div(total, n)
+    out = select(lax.gt(n, fill_scalar(0, real)), out, np.nan)
+    return convert(out, result)
+
+
+def _ddof(ddof: Any, correction: Any) -> Any:
+    if correction is None:
+        return ddof
+    if ddof != 0:
+        raise ValueError("ddof and correction can't be provided simultaneously.")
+    return correction
+
+
+def var(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+    mean: Any = None,
+    correction: Any = None,
+) -> Any:
+    """Variance over axes, with divisor N - ddof; NaN where that is not positive."""
+    _no_out("var", out)
+    check_arraylike("var", a)
+    dt = None if dtype is None else dtypes.check_user_dtype(dtype)
+    if dt is not None and dtypes.is_complex(aval_of(a).dtype) and not dtypes.is_complex(dt):
+        raise ValueError(
+            f"jax.numpy.var does not yet support real dtype parameters when computing the variance of an array of complex values. The semantics of numpy.var seem unclear in this case."
+        )  # noqa: F541
+    axis = tuple(axis) if isinstance(axis, list) else axis
+    return _var(
+        a,
+        _ddof(ddof, correction),
+        axis=axis,
+        dtype=dt,
+        keepdims=bool(keepdims),
+        where=where,
+        mean_=mean,
+    )
+
+
+@library_jit(static_argnames=("axis", "dtype", "keepdims"))
+def _std(
+    a: Any,
+    ddof: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    keepdims: bool = False,
+    where: Any = None,
+    mean_: Any = None,
+) -> Any:
+    return lax.sqrt(
+        _var(a, ddof, axis=axis, dtype=dtype, keepdims=keepdims, where=where, mean_=mean_)
+    )
+
+
+def std(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+    mean: Any = None,
+    correction: Any = None,
+) -> Any:
+    """Standard deviation over axes: the square root of `var`."""
+    _no_out("std", out)
+    check_arraylike("std", a)
+    dt = None if dtype is None else dtypes.check_user_dtype(dtype)
+    if dt is not None and not dtypes.is_inexact(dt):
+        raise ValueError(f"dtype argument to jnp.std must be inexact; got {dt}")
+    axis = tuple(axis) if isinstance(axis, list) else axis
+    return _std(
+        a,
+        _ddof(ddof, correction),
+        axis=axis,
+        dtype=dt,
+        keepdims=bool(keepdims),
+        where=where,
+        mean_=mean,
+    )
+
+
+@library_jit(static_argnames=("axis", "keepdims"))
+def _ptp(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    return lax.sub(max(a, axis=axis, keepdims=keepdims), min(a, axis=axis, keepdims=keepdims))
+
+
+def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
+    """Range over axes: maximum minus minimum."""
+    _no_out("ptp", out)
+    check_arraylike("ptp", a)
+    return _ptp(a, axis=tuple(axis) if isinstance(axis, list) else axis, keepdims=keepdims)
+
+
+def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """Number of nonzero elements over axes."""
+    check_arraylike("count_nonzero", a)
+    x = asarray(a)
+    return sum(
+        lax.ne(x, fill_scalar(0, x.dtype)), axis=axis, dtype=dtypes.default_int(), keepdims=keepdims
+    )
+
+
+# --- arg-reductions ------------------------------------------------------------------------
+
+
+def _arg(who: str, op: Callable, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
+    _no_out(who, out)
+    check_arraylike(who, a)
+    x = asarray(a)
+    flat = axis is None
+    if flat:
+        shape = x.shape
+        x = lax.reshape(x, (x.size,)) if x.ndim != 1 else x
+        i = 0
+    else:
+        i = canonical_axis(axis, x.ndim)
+    if x.shape[i] == 0:
+        raise ValueError(f"attempt to get {who} of an empty sequence")
+    dt = (
+        np.dtype(np.int32)
+        if x.shape[i] < 2**31 or dtypes.default_int().itemsize == 4
+        else np.dtype(np.int64)
+    )
+    dt = dtypes.default_int() if dtypes.default_int().itemsize == 8 else dt
+    r = op(x, i, dt)
+    if keepdims:
+        return lax.expand_dims(r, tuple(range(len(shape)))) if flat else lax.expand_dims(r, (i,))
+    return r
+
+
+def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+    """Index of the first maximum (or first NaN) along an axis, or of the flattened array."""
+    return _arg("argmax", lax.argmax, a, axis, out, keepdims)
+
+
+def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+    """Index of the first minimum (or first NaN) along an axis, or of the flattened array."""
+    return _arg("argmin", lax.argmin, a, axis, out, keepdims)
+
+
+# --- cumulative ----------------------------------------------------------------------------
+
+
+def _cumulative(who: str, op: Callable, a: Any, axis: Any, dtype: Any, fill: Any = None) -> Any:
+    x = asarray(a)
+    if fill is not None and dtypes.is_inexact(x.dtype):
+        from .selection import where
+
+        x = where(lax.ne(x, x), fill, x)
+    if axis is None:
+        x, i = (lax.reshape(x, (x.size,)) if x.ndim != 1 else x), 0
+    else:
+        i = canonical_axis(axis, x.ndim)
+    if dtype is None:
+        dt = sum_dtype(x.dtype) if dtypes.is_bool(x.dtype) else x.dtype
+    else:
+        dt = dtype
+    if dtypes.is_bool(dt):
+        from .ufuncs import to_bool
+
+        return convert(op(convert(to_bool(x), dtypes.default_int()), i), dt)
+    return op(convert(x, dt), i)
+
+
+def _make_cumulative(name: str, op: Callable, fill: Any, doc: str) -> Callable:
+    def body(a: Any, axis: Any = None, dtype: Any = None) -> Any:
+        return _cumulative(name, op, a, axis, dtype, fill)
+
+    body.__name__ = name
+    run = library_jit(body, static_argnames=("axis", "dtype"))
+
+    def f(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+        _no_out(name, out)
+        check_arraylike(name, a)
+        dt = None if dtype is None else dtypes.check_user_dtype(dtype)
+        return run(a, axis=axis, dtype=dt)
+
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = doc
+    return f
+
+
+cumsum = _make_cumulative(
+    "cumsum", lax.cumsum, None, "Cumulative sum along an axis (of the flattened array by default)."
+)
+cumprod = _make_cumulative(
+    "cumprod",
+    lax.cumprod,
+    None,
+    "Cumulative product along an axis (of the flattened array by default).",
+)
+nancumsum = _make_cumulative("nancumsum", lax.cumsum, 0, "Cumulative sum with NaN counted as 0.")
+nancumprod = _make_cumulative(
+    "nancumprod", lax.cumprod, 1, "Cumulative product with NaN counted as 1."
+)
+
+
+def _cumulative_array_api(
+    who: str, op: Callable, start: Any, x: Any, axis: Any, dtype: Any, include_initial: bool
+) -> Any:
+    check_arraylike(who, x)
+    x = asarray(x)
+    if x.ndim == 0:
+        raise ValueError(
+            "The input must be non-scalar to take a cumulative sum, however a scalar value or scalar array was given."
+        )
+    if axis is None:
+        if x.ndim > 1:
+            raise ValueError(
+                f"The input array has rank {x.ndim}, however axis was not set to an explicit value. The axis argument is only optional for one-dimensional arrays."
+            )
+        axis = 0
+    axis = canonical_axis(axis, x.ndim)
+    dt = sum_dtype(x.dtype) if dtype is None else dtypes.check_user_dtype(dtype)
+    out = op(x, axis=axis, dtype=dt)
+    if include_initial:
+        from .creation import full
+        from .manipulation import concatenate
+
+        shape = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
+        out = concatenate([full(shape, start, dtype=out.dtype), out], axis)
+    return out
+
+
+def cumulative_sum(
+    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Any:
+    """Cumulative sum along an axis, starting with 0 if `include_initial`."""
+    return _cumulative_array_api("cumulative_sum", cumsum, 0, x, axis, dtype, include_initial)
+
+
+def cumulative_prod(
+    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Any:
+    """Cumulative product along an axis, starting with 1 if `include_initial`."""
+    return _cumulative_array_api("cumulative_prod", cumprod, 1, x, axis, dtype, include_initial)
+
+
+__all__ = [
+    "all", "amax", "amin", "any", "argmax", "argmin", "average", "count_nonzero", "cumprod",
+    "cumsum", "cumulative_prod", "cumulative_sum", "max", "mean", "min", "nancumprod",
+    "nancumsum", "prod", "ptp", "std", "sum", "var",
+]  # fmt: skip
