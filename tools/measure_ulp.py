@@ -2,8 +2,8 @@
 
     python tools/measure_ulp.py [FUNCTION ...] [--scale N] [--numpy] [--write]
 
---scale multiplies the number of samples, --numpy evaluates through NumPy instead of compiled code (slow),
---write puts the table into docs/accuracy.md. The references are: for f32 NumPy and SciPy in f64 or
+--scale multiplies the number of samples, --numpy evaluates through NumPy instead of compiled code
+(slow), --write puts the rows into the table of docs/accuracy.md. The references are: for f32 NumPy and SciPy in f64 or
 80-bit, for f64 NumPy in 80-bit extended precision where it has the function, else mpmath.
 """
 
@@ -130,11 +130,11 @@ def _unary() -> dict[str, Function]:
             [unit, (-6, 11), (0, 28)],
             lambda mp, x: mp.erfc(x) if x < 30 else mp.mpf(0),
         ),
-        "erf_inv": Function(_scipy("erfinv"), [unit, (0.9, 1.0), (0.99999, 1.0)], _erf_inv, limit=1),
-        "lgamma": Function(_scipy("gammaln"), [(-10, 10), (0, 3), (0, 100)], _lgamma, zeros=0.5),
-        "digamma": Function(
-            _scipy("digamma"), [(-10, 10), (0, 3), (0, 100)], _digamma, zeros=1.0
+        "erf_inv": Function(
+            _scipy("erfinv"), [unit, (0.9, 1.0), (0.99999, 1.0)], _erf_inv, limit=1
         ),
+        "lgamma": Function(_scipy("gammaln"), [(-10, 10), (0, 3), (0, 100)], _lgamma, zeros=0.5),
+        "digamma": Function(_scipy("digamma"), [(-10, 10), (0, 3), (0, 100)], _digamma, zeros=1.0),
         "bessel_i0e": Function(
             _scipy("i0e"),
             [(-20, 20), (0, 100)],
@@ -214,7 +214,7 @@ def binary_samples(name: str, float_type: str, count: int, seed: int = 0) -> tup
 
 
 def ulp_errors(got: np.ndarray, reference: np.ndarray) -> np.ndarray:
-    """|got - reference| in ulps of the reference rounded to got's dtype; inf for a wrong kind of number."""
+    """|got - reference| in ulps of the reference in got's dtype; inf for a wrong kind of number."""
     dtype = got.dtype
     rounded = reference.astype(dtype)
     info = np.finfo(dtype)
@@ -324,7 +324,7 @@ def main(arguments: list[str]) -> int:
     unknown = set(options.functions) - set(ARITY)
     if unknown:
         parser.error(f"unknown: {', '.join(sorted(unknown))}; there are: {', '.join(ARITY)}")
-    rows = []
+    rows = {}
     for name in options.functions or list(ARITY):
         cells = [f"`{name}`"]
         for float_type in DTYPES:
@@ -341,13 +341,20 @@ def main(arguments: list[str]) -> int:
             if result.absolute is not None:
                 text += f" (near zeros {result.absolute:.2f} eps)"
             cells += [text, f"{float(result.samples):.1e}"]
-        rows.append("| " + " | ".join(cells) + " |")
+        rows[name] = "| " + " | ".join(cells) + " |"
     if options.write:
         text = DOCUMENT.read_text()
         head, rest = text.split(BEGIN)
-        tail = rest.split(END)[1]
+        old, tail = rest.split(END)
+        for line in old.splitlines():
+            if line.startswith("| `"):
+                rows.setdefault(line.split("`")[1], line)
         table = "| function | f32 worst ulp | samples | f64 worst ulp | samples |\n|---|---|---|---|---|\n"
-        DOCUMENT.write_text(f"{head}{BEGIN}\n{table}" + "\n".join(rows) + f"\n{END}{tail}")
+        DOCUMENT.write_text(
+            f"{head}{BEGIN}\n{table}"
+            + "\n".join(rows[n] for n in ARITY if n in rows)
+            + f"\n{END}{tail}"
+        )
     return 0
 
 

@@ -3,9 +3,9 @@
     python tools/minimax.py [NAME ...]     recompute the named polynomials (default: all)
     python tools/minimax.py --list         print the errors of the stored ones
 
-Each polynomial is the weighted minimax approximation sum c_i v(x)^i of g(x) on an interval, found by
-the Remez exchange on a fine Chebyshev grid at 60 digits. Coefficients are rounded one after the other,
-leading one first, and the rest is fitted again each time, so the rounding costs little accuracy.
+Each polynomial is the weighted minimax approximation sum c_i v(x)^i of g(x) on an interval, found
+by the Remez exchange on a fine Chebyshev grid at 60 digits. Coefficients are rounded one after the
+other, leading one first, and the rest is fitted again each time: the rounding costs little.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import argparse
 import pathlib
 import struct
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Callable
 
 from mpmath import mp, mpf
 
@@ -79,7 +79,7 @@ def exchange(target: list, basis: list[list], weights: list) -> list:
             best = (worst, solution[:n])
         if worst <= level * mpf("1.01"):
             break
-        # one extremum of each run of equal sign, then the n+1 consecutive ones with the largest minimum
+        # one extremum of each run of equal sign, then n+1 of them, dropping the smallest
         runs: list[int] = []
         for point, error in enumerate(errors):
             if runs and (errors[runs[-1]] > 0) == (error > 0):
@@ -179,7 +179,8 @@ def _polynomials() -> dict[str, Polynomial]:
                 t,
                 lambda f, s=scale: f**2 / (mp.log1p(f) * s),
             )
-    # sin r = r + r^3 q(r^2), cos r = 1 - r^2/2 + r^4 q(r^2) on [-pi/4, pi/4]; _FAST: f64 arithmetic for f32
+    # sin r = r + r^3 q(r^2), cos r = 1 - r^2/2 + r^4 q(r^2) on [-pi/4, pi/4]
+    # _FAST: f64 arithmetic for f32
     quarter = mp.pi / 4 * mpf("1.02")
     for name, terms in (("F64", 6), ("FAST", 3)):
         t = "f64"
@@ -232,7 +233,9 @@ def _more_polynomials() -> dict[str, Polynomial]:
         table[f"ATAN_{T}"] = _odd(mp.atan, mpf("0.5001"), 13 if double else 5, t)
         table[f"ASIN_{T}"] = _odd(mp.asin, "0.5001", 13 if double else 5, t)
         # 2^(-2/3) m^(1/3) ... a start for the cube root of m in [1, 2)
-        table[f"CBRT_{T}"] = Polynomial(mp.cbrt, (1, 2), 5 if double else 4, t, lambda x: 1 / mp.cbrt(x))
+        table[f"CBRT_{T}"] = Polynomial(
+            mp.cbrt, (1, 2), 5 if double else 4, t, lambda x: 1 / mp.cbrt(x)
+        )
         # erf x = x + x q(x^2)
         table[f"ERF_{T}"] = Polynomial(
             lambda x: mp.erf(x) / x - 1,
@@ -245,12 +248,12 @@ def _more_polynomials() -> dict[str, Polynomial]:
         # erfc x = exp(-x^2) q(w) / (x + K), w = (x - K)/(x + K), x >= 1/2
         K = mpf(ERFC_CENTRE)
         table[f"ERFC_{T}"] = Polynomial(
-            lambda x: mp.erfc(x) * mp.exp(x * x) * (x + K),
+            lambda x, K=K: mp.erfc(x) * mp.exp(x * x) * (x + K),
             ("0.49", 28 if double else "10.5"),
             25 if double else 12,
             t,
-            lambda x: 1 / (mp.erfc(x) * mp.exp(x * x) * (x + K)),
-            lambda x: (x - K) / (x + K),
+            lambda x, K=K: 1 / (mp.erfc(x) * mp.exp(x * x) * (x + K)),
+            lambda x, K=K: (x - K) / (x + K),
         )
 
         # erf_inv x = x q(w - centre) or x q(sqrt(w) - centre), w = -log(1 - x^2)
@@ -382,7 +385,7 @@ ERFC_CENTRE = "2.5"
 ERFINV_CENTRES = {"f32": ("2.5", "3.0"), "f64": ("3.125", "3.25", "5.0")}
 DIGAMMA_ROOT = mp.findroot(mp.digamma, mpf("1.4616321449683623"))
 
-HEADER = '''"""Coefficients of the elementary functions, lowest power first. Written by tools/minimax.py."""
+HEADER = '''"""Coefficients of the functions, lowest power first. Written by tools/minimax.py."""
 
 from __future__ import annotations
 
@@ -425,8 +428,8 @@ def write(values: dict[str, tuple[str, str]]) -> None:
     for name, (text, comment) in values.items():
         lines += [f"    # {comment}", f'    "{name}": (']
         words = text.split()
-        for i in range(0, len(words), 4):
-            lines.append(f'        "{" ".join(words[i : i + 4])} "')
+        for i in range(0, len(words), 3):
+            lines.append(f'        "{" ".join(words[i : i + 3])} "')
         lines.append("    ),")
     OUTPUT.write_text(HEADER + "\n".join(lines) + "\n" + FOOTER)
 

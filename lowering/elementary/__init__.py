@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import functools
 import importlib
-from typing import Any, Callable, Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
-# function -> (module, number of arguments); the module defines a function of that name with `_` appended
+# module -> its functions and their numbers of arguments; it defines each as `name_`
 _MODULES = {
     "exponential": {"exp": 1, "exp2": 1, "expm1": 1, "log": 1, "log2": 1, "log10": 1, "log1p": 1},
     "trigonometric": {"sin": 1, "cos": 1, "tan": 1},
@@ -74,7 +75,7 @@ def _definition(name: str) -> tuple[str, tuple[tuple[str, str], ...]]:
     parameters = ", ".join(f"{a}: {float_type}" for a in arguments)
     text = (
         f"  func.func private @{name}({parameters}) -> {float_type} "
-        f'attributes {{passthrough = ["alwaysinline"], llvm.linkage = #llvm.linkage<internal>}} {{\n'
+        'attributes {passthrough = ["alwaysinline"], llvm.linkage = #llvm.linkage<internal>} {\n'
         f"{lines}\n    return {result.data} : {float_type}\n  }}\n"
     )
     tables = tuple((t, table_text(t, values())) for t, values in sorted(builder.tables.items()))

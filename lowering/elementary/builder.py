@@ -9,7 +9,8 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 import struct
-from typing import TYPE_CHECKING, Any, Callable, Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,7 +31,7 @@ class Value:
     arithmetic shift; comparisons of floats are ordered (false for NaN) except `ne`.
     """
 
-    __slots__ = ("builder", "type", "data")
+    __slots__ = ("builder", "data", "type")
 
     def __init__(self, builder: Builder, type_: str, data: Any) -> None:
         self.builder = builder
@@ -233,7 +234,7 @@ class Builder:
         return terms[0]
 
     def round_to_int(self, x: Value) -> tuple[Value, Value]:
-        """(float, integer) nearest to x, for |x| < 2^(mantissa-2); unspecified elsewhere, never poison."""
+        """(float, integer) nearest to x for |x| < 2^(mantissa-2); elsewhere anything but poison."""
         m = MANTISSA[x.type]
         magic = self.constant(1.5 * 2.0**m, x.type)
         shifted = x + magic
@@ -257,7 +258,7 @@ def _has_value(*values: Any) -> bool:
 class TextBuilder(Builder):
     """Writes MLIR operations, each distinct one once."""
 
-    BINARY = {
+    BINARY: ClassVar = {
         "add": ("arith.addf", "arith.addi"),
         "sub": ("arith.subf", "arith.subi"),
         "mul": ("arith.mulf", "arith.muli"),
@@ -270,7 +271,7 @@ class TextBuilder(Builder):
         "ashr": (None, "arith.shrsi"),
         "lshr": (None, "arith.shrui"),
     }
-    UNARY = {
+    UNARY: ClassVar = {
         "neg": "arith.negf",
         "abs": "math.absf",
         "sqrt": "math.sqrt",
@@ -480,10 +481,10 @@ def _exact_fma(x: float, y: float, z: float) -> float:
 
 
 def fma_f64(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """x*y + z in f64, rounded once, by error-free transformations; extreme exponents by the C library.
+    """x*y + z in f64, rounded once, by error-free transformations.
 
-    The sum of the exact product (two_product) and z follows Boldo and Melquiond, "Emulation of a FMA
-    and correctly rounded sums", 2008.
+    The sum of the exact product (two_product) and z follows Boldo and Melquiond, "Emulation of a
+    FMA and correctly rounded sums", 2008. Extreme exponents are left to the C library.
     """
     import numpy as np
 

@@ -118,6 +118,4 @@ def compile_loop(name: str, float_type: str) -> Loop:
         .link(jit, f"elementary_{name}_{float_type}")
     )
     prototype = ctypes.CFUNCTYPE(None, ctypes.c_int64, *[ctypes.c_void_p] * (arity + 1))
-    return Loop(
-        prototype(library["loop"]), arity, _DTYPES[float_type], assembly, (jit, library)
-    )
+    return Loop(prototype(library["loop"]), arity, _DTYPES[float_type], assembly, (jit, library))

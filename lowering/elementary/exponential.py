@@ -5,7 +5,7 @@ from __future__ import annotations
 from .builder import INF, NAN, Builder, Value
 from .coefficients import coefficients
 
-# ln 2, log10 2 as high + low: the high part has few enough bits that its product with an exponent is exact
+# ln 2 as high + low: the high part has so few bits that its product with an exponent is exact
 LN2 = {
     "f32": (float.fromhex("0x1.62e400p-1"), float.fromhex("0x1.7f7d1cf79abcap-20")),
     "f64": (float.fromhex("0x1.62e42fefa3000p-1"), float.fromhex("0x1.3de6af278ece6p-42")),
@@ -18,7 +18,7 @@ def largest_finite(b: Builder) -> float:
 
 
 def exp_parts(b: Builder, x: Value) -> tuple[Value, Value, Value, Value]:
-    """x = n ln2 + r + c, |r| <= ln2/2: n as a float and as an integer, r, and its rounding error c."""
+    """x = n ln2 + r + c, |r| <= ln2/2: n as float and as integer, r, and its rounding error c."""
     high, low = LN2[x.type]
     n, k = b.round_to_int(x * LOG2E)
     rough = b.fma(-n, high, x)  # exact
@@ -76,7 +76,7 @@ def expm1_(b: Builder, x: Value) -> Value:
 
 
 def log_parts(b: Builder, x: Value) -> tuple[Value, Value]:
-    """x = 2^k (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)): k as a float, f exact. x positive and finite."""
+    """x = 2^k (1 + f), 1 + f in [sqrt(1/2), sqrt(2)), k as a float, f exact; x > 0 and finite."""
     tiny = x < 2.0 ** (1 - b.bias)
     scaled = b.select(tiny, x * 2.0 ** (b.mantissa + 2), x)
     bits = b.bits(scaled)
@@ -88,7 +88,7 @@ def log_parts(b: Builder, x: Value) -> tuple[Value, Value]:
 
 
 def small_int_to_float(b: Builder, k: Value) -> Value:
-    """An integer |k| < 2^(mantissa-1) as a float, without a conversion instruction that few targets have."""
+    """An integer |k| < 2^(mantissa-1) as a float; few targets convert vectors of i64 to f64."""
     if k.type == "i32":
         return b.to_float(k, "f32")
     magic = b.const(1.5 * 2.0**b.mantissa)

@@ -54,8 +54,8 @@ def _log(b: Builder, w: Builder, x: Value) -> Value:
 def lgamma_(b: Builder, x: Value) -> Value:
     """log |gamma(x)|: infinite at 0 and the negative integers.
 
-    Below 8 by a polynomial around 2 and the recurrence, beyond by Stirling's series, for negative x by
-    reflection.
+    Below 8 by a polynomial around 2 and the recurrence, beyond by Stirling's series, for negative x
+    by reflection.
     """
     w, kind = _wide(b), _kind(b)
     x = _widen(b, w, x)
@@ -92,8 +92,8 @@ def lgamma_(b: Builder, x: Value) -> Value:
 def digamma_(b: Builder, x: Value) -> Value:
     """The derivative of log gamma: NaN at 0 and the negative integers.
 
-    On [1, 2] a polynomial times the distance to the root, elsewhere below 8 the recurrence, beyond an
-    asymptotic series, for negative x reflection.
+    On [1, 2] a polynomial times the distance to the root, elsewhere below 8 the recurrence, beyond
+    an asymptotic series, for negative x reflection.
     """
     w, kind = _wide(b), _kind(b)
     x = _widen(b, w, x)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .builder import INF, NAN, Builder, Value
 from .coefficients import coefficients
-from .exponential import LN2, LOG2E, clamp, log_parts, small_int_to_float
+from .exponential import LOG2E, clamp, log_parts
 
 LOG2E_LOW = float.fromhex("0x1.777d0ffda0d24p-56")
 LN2_LOW = float.fromhex("0x1.abc9e3b39803fp-56")
@@ -55,7 +55,7 @@ def _power_f64(b: Builder, x: Value, y: Value) -> Value:
     log2_low = ((k - log2) + product) + product_low
     high = log2 + log2_low
     low = (log2 - high) + log2_low
-    # times y; a y that large or small that parts of it overflow or vanish gives the same result clamped
+    # times y; one that large gives 0, 1 or infinity anyway, but its products would overflow
     y = clamp(b, y, -(2.0**80), 2.0**80)
     z = y * high
     z_low = b.fma(y, low, b.fma(y, high, -z))
@@ -75,7 +75,7 @@ def _power_f64(b: Builder, x: Value, y: Value) -> Value:
 
 
 def powf_(b: Builder, x: Value, y: Value) -> Value:
-    """C's pow: x^0 = 1 and 1^y = 1 even for NaN; NaN for a negative base with a fraction as exponent."""
+    """C's pow: x^0 = 1 and 1^y = 1 even for NaN; NaN for a negative base and a fractional y."""
     size = b.abs(x)
     ordinary = b.both(size > 0.0, size < INF)
     power = {"f32": _power_f32, "f64": _power_f64}[b.float]
@@ -117,7 +117,9 @@ def cbrt_(b: Builder, x: Value) -> Value:
     shift = p - extra  # -1 ... 2
     roots = {i: 2.0 ** (i / 3.0) for i in (-1, 0, 1, 2)}
     y = y * b.select(
-        shift.eq(0), 1.0, b.select(shift.eq(1), roots[1], b.select(shift.eq(2), roots[2], roots[-1]))
+        shift.eq(0),
+        1.0,
+        b.select(shift.eq(1), roots[1], b.select(shift.eq(2), roots[2], roots[-1])),
     )
     m = m * b.power_of_two(shift)
     inverse = 1.0 / m

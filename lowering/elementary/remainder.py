@@ -69,7 +69,11 @@ def nextafter_(b: Builder, x: Value, y: Value) -> Value:
     bits = b.bits(x)
     up = y > x
     positive = x > 0.0
-    step = b.select(up, b.select(positive, b.iconst(1), b.iconst(-1)), b.select(positive, b.iconst(-1), b.iconst(1)))
+    step = b.select(
+        up,
+        b.select(positive, b.iconst(1), b.iconst(-1)),
+        b.select(positive, b.iconst(-1), b.iconst(1)),
+    )
     moved = b.from_bits(bits + step)
     smallest = b.from_bits((b.bits(y) & (-1 << (b.width - 1))) | 1)
     result = b.select(x.eq(0.0), smallest, moved)

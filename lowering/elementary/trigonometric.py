@@ -1,8 +1,8 @@
 """sin, cos, tan, exact for every finite argument.
 
-x is reduced to x = (q + f) pi/2 with |f| <= 1/2 by multiplying with the bits of 2/pi that matter for
-its exponent (Payne and Hanek's idea: higher bits only add multiples of 4). For f32 the products are
-exact in f64 and the bits are chosen by selects, for f64 they are loaded from a table.
+x is reduced to x = (q + f) pi/2 with |f| <= 1/2 by multiplying with the bits of 2/pi that matter
+for its exponent (Payne and Hanek's idea: higher bits only add multiples of 4). For f32 the products
+are exact in f64 and the bits are chosen by selects, for f64 they are loaded from a table.
 """
 
 from __future__ import annotations

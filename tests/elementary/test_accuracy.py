@@ -1,4 +1,4 @@
-"""Every function stays within the worst error that docs/accuracy.md states, and compiled code agrees."""
+"""Functions stay within the worst errors that docs/accuracy.md states; compiled code agrees."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CASES = [(name, t) for name in elementary.ARITY for t in elementary.FLOAT_TYPES]
 
 
 def stated() -> dict[tuple[str, str], tuple[float, float | None]]:
-    """(function, float type) -> worst ulp, worst absolute error near zeros in eps, from the document."""
+    """(function, float type) -> worst ulp, absolute error near zeros in eps, from the document."""
     bounds = {}
     for line in (ROOT / "docs" / "accuracy.md").read_text().splitlines():
         match = re.fullmatch(r"\| `(\w+)` \| (.*) \| .* \| (.*) \| .* \|", line)
