@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import pathlib
+import re
 import struct
 import sys
 from collections.abc import Callable
@@ -405,22 +406,14 @@ def coefficients(name: str) -> tuple[float, ...]:
 
 def stored() -> dict[str, tuple[str, str]]:
     """name -> (coefficients, comment) as in the written file."""
-    result: dict[str, tuple[str, str]] = {}
     if not OUTPUT.exists():
-        return result
-    comment, name, parts = "", "", []
-    for line in OUTPUT.read_text().splitlines():
-        stripped = line.strip()
-        if stripped.startswith("# error"):
-            comment = stripped[2:]
-        elif stripped.startswith('"') and stripped.endswith(": ("):
-            name, parts = stripped.split('"')[1], []
-        elif stripped.startswith('"') and name:
-            parts.append(stripped.strip('"').strip())
-        elif stripped == ")," and name:
-            result[name] = (" ".join(parts), comment)
-            name = ""
-    return result
+        return {}
+    source = OUTPUT.read_text()
+    module: dict = {}
+    exec(compile(source, str(OUTPUT), "exec"), module)
+    pairs = re.findall(r'# (error \S+)\n\s*"(\w+)"', source)
+    comments = {name: comment for comment, name in pairs}
+    return {name: (text.strip(), comments[name]) for name, text in module["TEXT"].items()}
 
 
 def write(values: dict[str, tuple[str, str]]) -> None:
