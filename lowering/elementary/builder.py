@@ -152,6 +152,19 @@ class Builder:
         """`values()[index]`, an f64 of a constant table; `index` is an i64 within the table."""
         raise NotImplementedError
 
+    def repeat_while(
+        self,
+        condition: Callable[..., Value],
+        body: Callable[..., Sequence[Value]],
+        initial: Sequence[Value],
+    ) -> list[Value]:
+        """Replaces the values by `body(*values)` while `condition(*values)` holds.
+
+        A loop keeps the function from being vectorised: only where doing without would take
+        far more time.
+        """
+        raise NotImplementedError
+
     # -- shared
     def const(self, value: Any) -> Value:
         return self.constant(value, self.float)
@@ -331,6 +344,39 @@ class TextBuilder(Builder):
     def cast(self, name: str, x: Value, type_: str) -> Value:
         return self.emit(f"arith.{name} {x.data} : {x.type} to {type_}", type_)
 
+    def repeat_while(
+        self,
+        condition: Callable[..., Value],
+        body: Callable[..., Sequence[Value]],
+        initial: Sequence[Value],
+    ) -> list[Value]:
+        types = ", ".join(v.type for v in initial)
+        number = len(self.lines)
+
+        def arguments(region: str) -> list[Value]:
+            return [Value(self, v.type, f"%{region}{number}_{i}") for i, v in enumerate(initial)]
+
+        def listed(values: Sequence[Value]) -> str:
+            return ", ".join(v.data for v in values)
+
+        outer = dict(self.known)  # what a region defines is not visible outside of it
+        before, after = arguments("before"), arguments("after")
+        pairs = ", ".join(f"{a.data} = {v.data}" for a, v in zip(before, initial))
+        results = f"%while{number}"
+        self.lines.append(
+            f"    {results}:{len(initial)} = scf.while ({pairs}) : ({types}) -> ({types}) {{"
+        )
+        more = condition(*before)
+        self.lines.append(f"    scf.condition({more.data}) {listed(before)} : {types}")
+        self.lines.append("    } do {")
+        self.lines.append(f"    ^bb0({', '.join(f'{a.data}: {a.type}' for a in after)}):")
+        self.known = dict(outer)
+        changed = body(*after)
+        self.lines.append(f"    scf.yield {listed(changed)} : {types}")
+        self.lines.append("    }")
+        self.known = outer
+        return [Value(self, v.type, f"{results}#{i}") for i, v in enumerate(initial)]
+
     def load(self, table: str, values: Callable[[], Sequence[float]], index: Value) -> Value:
         self.tables[table] = values
         base = self.emit(f"llvm.mlir.addressof @{table} : !llvm.ptr", "ptr")
@@ -441,6 +487,19 @@ class NumpyBuilder(Builder):
         if name == "bitcast":
             return Value(self, type_, data.view(self.dtypes[type_]))
         return Value(self, type_, data.astype(self.dtypes[type_]))
+
+    def repeat_while(
+        self,
+        condition: Callable[..., Value],
+        body: Callable[..., Sequence[Value]],
+        initial: Sequence[Value],
+    ) -> list[Value]:
+        state = list(initial)
+        while True:
+            more = condition(*state)
+            if not self.np.any(more.data):
+                return state
+            state = [self._select(more, new, old) for new, old in zip(body(*state), state)]
 
     def load(self, table: str, values: Callable[[], Sequence[float]], index: Value) -> Value:
         return Value(self, "f64", self.np.array(values(), self.np.float64)[index.data])

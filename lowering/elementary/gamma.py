@@ -41,7 +41,7 @@ def _kind(b: Builder) -> str:
 
 
 def _log(b: Builder, w: Builder, x: Value) -> Value:
-    """log of an f64 that is normal, 0 or infinite, as precise as the function of builder b needs."""
+    """log of an f64 that is normal, 0 or infinite, as precise as functions of builder b need."""
     if b.float == "f64":
         return log_(w, x)
     k, f = log_parts(w, x)

@@ -37,15 +37,17 @@ def _fmod_f64(b: Builder, x: Value, y: Value) -> Value:
     distance = ex - ey
     less = distance < 0
     distance = b.select(less, 0, distance)
-    count = (distance * 1365) >> 16  # at most distance / 48
-    first = distance - count * _STEP_F64
     inverse = 1.0 / my
-    r = mx * b.power_of_two(first)
-    r = b.fma(-b.round_even(r * inverse), my, r)
-    for j in range(44):
-        lifted = r * 2.0**_STEP_F64
-        reduced = b.fma(-b.round_even(lifted * inverse), my, lifted)
-        r = b.select(count > j, reduced, r)
+
+    def reduce(r: Value) -> Value:
+        return b.fma(-b.round_even(r * inverse), my, r)
+
+    def step(r: Value, left: Value) -> tuple[Value, Value]:
+        shift = b.select(left < _STEP_F64, left, _STEP_F64)
+        return reduce(r * b.power_of_two(shift)), left - shift
+
+    # quotients below 2 need no step; all at once would take 44
+    r, _ = b.repeat_while(lambda r, left: left > 0, step, (reduce(mx), distance))
     r = b.select(r < 0.0, r + my, r)
     return b.select(less, x, b.scale(r, ey))
 
