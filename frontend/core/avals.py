@@ -177,17 +177,29 @@ def get_aval(x: Any) -> AbstractValue:
     f = aval_of_type.get(t)
     if f is not None:
         return f(x)
-    for base in t.__mro__[1:]:
-        f = aval_of_type.get(base)
-        if f is not None and base is not bool:
-            aval_of_type[t] = f
-            return f(x)
+    # before the base classes: NumPy's double is a Python float, but not weakly typed
     if isinstance(x, np.generic):
         aval_of_type[t] = _numpy_aval
         return _numpy_aval(x)
+    for base in t.__mro__[1:]:
+        f = aval_of_type.get(base)
+        if f is None:
+            continue
+        if base in (int, float, complex):
+            return f(base(x))
+        aval_of_type[t] = f
+        return f(x)
     if hasattr(x, "__jax_array__"):
         return get_aval(x.__jax_array__())
-    raise TypeError(f"{x!r} of type {t} is not a valid JAX type")
+    raise NotAnArrayError(x)
+
+
+class NotAnArrayError(TypeError):
+    """A value was used as an array that is none."""
+
+    def __init__(self, value: Any):
+        super().__init__(f"{value!r} of type {type(value)} is not a valid JAX type")
+        self.value = value
 
 
 def is_valid_value(x: Any) -> bool:

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from . import trace as _trace
+from .avals import NotAnArrayError
 
 registry: dict[str, Primitive] = {}
 
@@ -110,7 +111,17 @@ class Primitive:
 
     def bind(self, *args: Any, **params: Any) -> Any:
         """Apply the primitive under the current trace."""
-        return _trace.state.trace.process_primitive(self, args, params)
+        try:
+            return _trace.state.trace.process_primitive(self, args, params)
+        except NotAnArrayError as e:
+            for i, a in enumerate(args):
+                if a is e.value:
+                    raise TypeError(
+                        f"Error interpreting argument to {self.name} as a JAX value: {a!r} of type "
+                        f"{type(a)}, passed at position {i}, is no array. Arrays, NumPy arrays, "
+                        "and Python and NumPy scalars are accepted."
+                    ) from None
+            raise
 
     def evaluate(self, args: Sequence[Any], params: dict) -> Any:
         """Run on concrete values."""

@@ -278,10 +278,12 @@ clamp_p = Primitive(
     batch=_clamp_batch,
     samples=lambda: [
         *[
-            Sample((b, d), (s, d), (b, d))
+            Sample((b, d), (s, d), (b, d), grad=False)
             for s, b in [((3, 4), (3, 4)), ((3, 4), ()), ((), ()), ((0,), (0,))]
             for d in (F32, BF16, np.int32, np.int8, np.uint8, np.bool_)
         ],
+        Sample(np.full((3, 4), -1, F32), ((3, 4), F32), np.full((3, 4), 1, F32)),
+        Sample(np.float32(-1), ((3, 4), F32), np.float32(0.5)),
         Sample(
             np.float32(-1),
             np.array([-2.0, 0.5, np.nan, 3.0, np.inf], F32),

@@ -75,7 +75,9 @@ def _reduction(
     ds: Sequence[Any],
     transpose: Any = None,
     extra: dict | None = None,
+    empty_gradient: bool = True,
 ) -> Primitive:
+    """`empty_gradient`: whether reducing no elements is differentiable."""
     extra = extra or {}
 
     def abstract(x: ShapedArray, *, axes: tuple, **params: Any) -> ShapedArray:
@@ -101,7 +103,7 @@ def _reduction(
         transpose=absent("it is not linear") if transpose is None else transpose,
         batch=_reduction_batch,
         samples=lambda: [
-            Sample((s, d), axes=a, low=-1.5, high=1.5, **extra)
+            Sample((s, d), axes=a, low=-1.5, high=1.5, grad=empty_gradient or 0 not in s, **extra)
             for s, a in REDUCED + EMPTY
             for d in ds
         ],
@@ -159,7 +161,7 @@ def tree_reduce(
     xs = [front_flat(x, axes) for x in xs]
     n = np.shape(xs[0])[0]
     if n == 0:
-        return [full(np.shape(x)[1:], u) for x, u in zip(xs, units, strict=True)]
+        return [full(np.shape(x)[1:], as_array(u)) for x, u in zip(xs, units, strict=True)]
     while n > 1:
         half = (n + 1) // 2
         a = [slice_axis(x, 0, half) for x in xs]
@@ -230,6 +232,7 @@ def _extremum(name: str, ufunc: Any, which: int) -> Primitive:
         ref,
         operand_jvps(_extremum_tangent),
         EXTREMAL,
+        empty_gradient=False,
     )
 
 
