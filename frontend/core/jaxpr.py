@@ -164,11 +164,9 @@ class ClosedJaxpr:
     def derived(self, key: Any, make: Callable[[], Any]) -> Any:
         """`make()`, remembered under `key` and what tracing depends on, while this jaxpr lives."""
         key = (key, state.axis_env, trace_key())
-        try:
-            return self.cache[key]
-        except KeyError:
-            value = self.cache[key] = make()
-            return value
+        if key not in self.cache:
+            self.cache[key] = make()
+        return self.cache[key]
 
     def replace(self, *, jaxpr: Jaxpr | None = None, consts: Sequence[Any] | None = None) -> ClosedJaxpr:
         return ClosedJaxpr(

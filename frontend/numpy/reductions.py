@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable
 from typing import Any
 
@@ -87,7 +88,7 @@ def _reduce(
         raise ValueError(
             f"reduction operation {who} does not have an identity, so to use a where mask one has to specify 'initial'"
         )
-    if needs_initial and initial is None and any(x.shape[i] == 0 for i in axes):
+    if needs_initial and initial is None and builtins.any(x.shape[i] == 0 for i in axes):
         raise ValueError(f"zero-size array to reduction operation {who} which has no identity")
     x = convert(x, result, weak)
     if where is not None:
