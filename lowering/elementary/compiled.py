@@ -56,7 +56,7 @@ class Loop:
     @property
     def calls(self) -> list[str]:
         """Functions that the code calls."""
-        return re.findall(r"\b(?:callq?|bl)\s+(\S+)", self.assembly)
+        return re.findall(r"^\s+(?:callq?|bl)\s+(\S+)", self.assembly, re.MULTILINE)
 
 
 @functools.cache
