@@ -42,15 +42,15 @@ class DebugInfo:
 class JaxprTracer(Tracer):
     """A variable of the jaxpr being recorded."""
 
-    __slots__ = ("_source", "var")
+    __slots__ = ("_source", "_var")
     _trace: JaxprTrace
 
     def __init__(self, trace: JaxprTrace, var: Var, source: Any = None):
-        self._trace, self.var, self._source = trace, var, source
+        self._trace, self._var, self._source = trace, var, source
 
     @property
     def aval(self) -> Any:
-        return self.var.aval
+        return self._var.aval
 
     def _made_at(self) -> str:
         return self._source.summary() if self._source is not None else ""
@@ -63,7 +63,7 @@ class JaxprTracer(Tracer):
         made = self._made_at()
         if made:
             text += f" The value was computed at {made}."
-        names = self._trace.argument_dependences(self.var)
+        names = self._trace.argument_dependences(self._var)
         if names:
             args = "the argument" if len(names) == 1 else "the arguments"
             text += (
@@ -93,7 +93,7 @@ class JaxprTrace(Trace):
     def atom(self, x: Any) -> Atom:
         """The variable or literal for an argument of an equation."""
         if type(x) is JaxprTracer and x._trace is self:
-            return x.var
+            return x._var
         if isinstance(x, Tracer):
             if not x._trace.alive:
                 raise errors.leaked(x)
