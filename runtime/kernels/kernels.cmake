@@ -17,8 +17,12 @@ endfunction()
 
 # Instruction set levels to build (see LINGON_KERNEL_LEVEL in kernel.h). Packages carry all, so that one
 # binary suits every machine; a build for this machine alone takes the one that it runs.
-set(LINGON_KERNEL_LEVELS 0)
-if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
+# -DLINGON_KERNEL_LEVELS=... overrides.
+if(DEFINED LINGON_KERNEL_LEVELS)
+  message(STATUS "Kernels for the instruction set levels ${LINGON_KERNEL_LEVELS}")
+elseif(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
+  set(LINGON_KERNEL_LEVELS 0)
+else()
   set(LINGON_KERNEL_LEVELS 0 3 4)
   if(LINGON_SANITIZE)
     set(LINGON_KERNEL_LEVELS 0)
