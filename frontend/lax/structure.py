@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ...runtime import ArrayImpl
 from ..core import dtypes
 from ..core.avals import canonical_shape, get_aval
 from ..primitives.slicing import (
@@ -121,8 +120,8 @@ def broadcasted_iota(dtype: Any, shape: Any, dimension: int, *, out_sharding: An
 
 
 def shape_as_value(shape: Any) -> Any:
-    """A shape as a one-dimensional int32 array."""
-    return ArrayImpl.from_numpy(np.array(canonical_shape(shape), np.int32))
+    """A shape as a one-dimensional NumPy array of int32."""
+    return np.array(canonical_shape(shape), np.int32)
 
 
 # --- broadcasting --------------------------------------------------------------------------

@@ -279,6 +279,7 @@ def _gather_batch(size: int, args: Any, dims: Any, **params: Any) -> Any:
         )
         params = {**params, "dimension_numbers": new, "slice_sizes": (size, *sizes)}
         return gather_p.bind(operand, indices, **params), 0
+    operand = operand if d_op is None else front(operand, d_op)
     indices = front(indices, d_idx)
     if d_op is None:
         new = dn._replace(
@@ -286,7 +287,6 @@ def _gather_batch(size: int, args: Any, dims: Any, **params: Any) -> Any:
             start_indices_batching_dims=plus_one(dn.start_indices_batching_dims),
         )
         return gather_p.bind(operand, indices, **{**params, "dimension_numbers": new}), 0
-    operand = front(operand, d_op)
     new = GatherDimensionNumbers(
         offset_dims=plus_one(dn.offset_dims),
         collapsed_slice_dims=plus_one(dn.collapsed_slice_dims),
@@ -307,22 +307,23 @@ _INDEX = np.array([[0], [2], [-1], [7], [2]], np.int32)
 def _gather_samples() -> list[Sample]:
     out = []
     for mode in list(GatherScatterMode)[:2]:
+        fill = None if mode is GatherScatterMode.CLIP else 0
         for dt in (np.float32, dtypes.bfloat16, np.int8, np.uint16, np.bool_, np.complex64):
             out.append(
                 Sample(((3, 4), dt), _INDEX, dimension_numbers=_ROWS, slice_sizes=(1, 4), mode=mode,
-                       unique_indices=False, indices_are_sorted=False, fill_value=None)
+                       unique_indices=False, indices_are_sorted=False, fill_value=fill)
             )  # fmt: skip
         out.append(
             Sample(((3, 4), np.float32), np.array([[0, 3], [5, 1]], np.uint8), dimension_numbers=_POINTS,
-                   slice_sizes=(1, 1), mode=mode, unique_indices=False, indices_are_sorted=False, fill_value=None)
+                   slice_sizes=(1, 1), mode=mode, unique_indices=False, indices_are_sorted=False, fill_value=fill)
         )  # fmt: skip
         out.append(
             Sample(((3, 4), np.float32), np.array([[[0]], [[9]], [[1]]], np.int32), dimension_numbers=_BATCHED,
-                   slice_sizes=(1, 1), mode=mode, unique_indices=False, indices_are_sorted=False, fill_value=None)
+                   slice_sizes=(1, 1), mode=mode, unique_indices=False, indices_are_sorted=False, fill_value=fill)
         )  # fmt: skip
         out.append(
             Sample(((3, 4), np.float32), np.zeros((0, 1), np.int32), dimension_numbers=_ROWS,
-                   slice_sizes=(1, 4), mode=mode, unique_indices=False, indices_are_sorted=False, fill_value=None)
+                   slice_sizes=(1, 4), mode=mode, unique_indices=False, indices_are_sorted=False, fill_value=fill)
         )  # fmt: skip
     return out
 

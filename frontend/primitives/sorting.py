@@ -56,6 +56,8 @@ def _sort_reference(*args: np.ndarray, dimension: int, is_stable: bool, num_keys
 def _along(x: Any, indices: Any, axis: int) -> Any:
     """take_along_axis for indices of the same rank, in bounds."""
     shape = np.shape(indices)
+    if 0 in shape:
+        return x
     rank = len(shape)
     batch = tuple(i for i in range(rank) if i != axis)
     dn = GatherDimensionNumbers((), (axis,), (axis,), batch, batch)
@@ -90,6 +92,11 @@ def _sort_jvp(primals: Any, tangents: Any, *, dimension: int, is_stable: bool, n
 def _sort_batch(size: int, args: Any, dims: Any, *, dimension: int, is_stable: bool, num_keys: int) -> Any:
     from ..transforms.batching import moves
 
+    d = dims[0]
+    if d is not None and all(e == d for e in dims):
+        k = dimension if dimension < d else dimension + 1
+        outs = sort_p.bind(*args, dimension=k, is_stable=is_stable, num_keys=num_keys)
+        return outs, [d] * len(outs)
     full = [
         moves.broadcast(a, size, 0) if d is None else front(a, d)
         for a, d in zip(args, dims, strict=True)

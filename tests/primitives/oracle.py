@@ -34,8 +34,9 @@ def oracle_primitive(name: str) -> Any:
 
 
 def has_functions(sample: Sample) -> bool:
-    """Whether a parameter is a jaxpr, which cannot be handed to jax."""
-    return any(isinstance(v, ClosedJaxpr) for v in sample.params.values())
+    """Whether a parameter is (or stands for) a jaxpr, which cannot be handed to jax."""
+    params = sample.params
+    return "update_jaxpr" in params or any(isinstance(v, ClosedJaxpr) for v in params.values())
 
 
 def oracle_params(params: dict) -> dict:

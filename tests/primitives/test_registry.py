@@ -147,12 +147,19 @@ def test_jaxpr(name: str, full: bool) -> None:
         differentiable = inexact(args) and all(is_inexact(o.dtype) for o in outs)
         if differentiable and not isinstance(p.jvp, Absent) and name not in PARTLY_DIFFERENTIABLE:
             kinds += ["jvp", "vjp"]
-        for kind in kinds:
+        for kind in set(kinds).difference(DIFFERENT.get(name, ())):
             ours = jaxprs(lingon, f, args, struct, kind)
             expected = jaxprs(jax, g, args, oracle_struct, kind)
             assert ours == expected, f"{kind} for {describe(s, args)}\n{ours}\n{expected}"
 
 
+# jaxprs that differ from jax's on purpose, and under which transformations
+DIFFERENT = {
+    # jax calls the custom_jvp function logaddexp of its numpy; ours is made of primitives
+    "cumlogsumexp": ("jvp", "vjp"),
+    # jax writes the equation of the tangent before that of the value
+    "dynamic_slice": ("jvp",),
+}
 # differentiable in their last operand only
 PARTLY_DIFFERENTIABLE = {"polygamma", "regularized_incomplete_beta"}
 
