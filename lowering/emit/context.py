@@ -19,16 +19,23 @@ __all__ = ["EmitContext"]
 _MISSING = object()
 
 
+# A loop with more than this is slower than two: its code leaves the cache of decoded instructions,
+# and its iterations no longer overlap. LLVM's time grows faster than its size, too.
+ELEMENTARY_COST = 48
+MAX_GROUP_COST = 300
+
+
 class _Group:
     """Elementwise equations over one shape that will be one linalg.generic."""
 
-    __slots__ = ("args", "lines", "merged", "pending", "reads", "shape", "values")
+    __slots__ = ("args", "cost", "lines", "merged", "pending", "reads", "shape", "values")
 
     def __init__(self, shape: tuple[int, ...]):
         self.shape = shape
         self.args: list[tuple[str, str, str, str]] = []  # tensor, its type, map, block argument
         self.reads: dict[Any, str] = {}  # what was read -> register name
         self.lines: list[str] = []
+        self.cost = 0  # operations, elementary functions counted as ELEMENTARY_COST
         self.values: list[Value] = []
         self.pending = 0  # readers of `values`, still to be emitted, that are equations
         self.merged: _Group | None = None
@@ -458,11 +465,17 @@ class EmitContext:
             b = ScalarBuilder(self, self.lines, loc)
             registers = [v.name if v.kind == SPLAT else self.scalar(v) for v in operands]
             return Value(shape, t, SPLAT, compute(b, registers))
+        if group is not None and group.cost > MAX_GROUP_COST:
+            self.flush(group)
+            group = None
         if group is None:
             group = _Group(shape)
             self._open[id(group)] = group
         registers = [self._read(group, v) for v in operands]
+        before = len(group.lines)
         made = Value(shape, t, GROUP, compute(ScalarBuilder(self, group.lines, loc), registers))
+        for line in group.lines[before:]:
+            group.cost += ELEMENTARY_COST if " = math." in line else 1
         made.group = group
         group.values.append(made)
         return made
@@ -516,6 +529,7 @@ class EmitContext:
         if len(a.lines) < len(b.lines):
             a, b = b, a
         a.args += b.args
+        a.cost += b.cost
         a.lines += b.lines
         a.pending += b.pending
         for key, name in b.reads.items():

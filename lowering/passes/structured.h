@@ -108,14 +108,16 @@ inline unsigned bodyCost(mlir::Block &body) {
     if (isa<linalg::YieldOp, linalg::IndexOp>(op) ||
         op->hasTrait<OpTrait::ConstantLike>())
       return;
-    bool simpleMath = isa<math::AbsFOp, math::AbsIOp, math::FmaOp,
-                          math::CopySignOp>(op);
-    if (isa<arith::ArithDialect>(op->getDialect()) &&
-        !isa<arith::DivFOp, arith::RemFOp, arith::DivSIOp, arith::DivUIOp,
-             arith::RemSIOp, arith::RemUIOp>(op))
+    if (isa<math::AbsFOp, math::AbsIOp, math::FmaOp, math::CopySignOp>(op) ||
+        (isa<arith::ArithDialect>(op->getDialect()) &&
+         !isa<arith::DivFOp, arith::RemFOp, arith::DivSIOp, arith::DivUIOp,
+              arith::RemSIOp, arith::RemUIOp>(op)))
       cost += 1;
+    else if (isa<math::MathDialect>(op->getDialect()) &&
+             !isa<math::SqrtOp, math::RsqrtOp>(op))
+      cost += 48; // instructions of an elementary function
     else
-      cost += simpleMath ? 1 : 16;
+      cost += 16;
   });
   return cost;
 }
