@@ -210,7 +210,8 @@ def _log_abs(x: Expr, y: Expr) -> Expr:
     low, high = large - 1.0, large + 1.0
     p = low * high
     q = small * small
-    error = fma(low, high, -p) + fma(small, small, -q)
+    lost = large - (high - 1.0)
+    error = fma(low, high, -p) + fma(small, small, -q) + low * lost
     close = 0.5 * _log1p(p + q + error)
     ratio = small / large
     far = _log(large) + 0.5 * _log1p(ratio * ratio)
@@ -227,9 +228,10 @@ def _log1p_pair(z: Pair) -> Pair:
     x, y = z
     u = x + 1.0
     # For small z: |1 + z|^2 - 1 = x (2 + x) + y^2.
-    p, q = x * (x + 2.0), y * y
+    high = x + 2.0
+    p, q = x * high, y * y
     small = (abs(x) < 0.5) & (abs(y) < 0.5)
-    error = fma(x, x + 2.0, -p) + fma(y, y, -q)
+    error = fma(x, high, -p) + fma(y, y, -q) + x * (x - (high - 2.0))
     re = select(small, 0.5 * _log1p(p + q + error), _log_abs(u, y))
     return re, real_atan2(y, u)
 

@@ -9,7 +9,7 @@ from .scalar import ScalarBuilder
 from .types import ElementType, element_type, tensor_type
 from .values import Value
 
-__all__ = ["reduction_maps", "ACCUMULATE"]
+__all__ = ["reduction_maps", "ACCUMULATE", "combiner"]
 
 
 def reduction_maps(ctx, rank: int, axes) -> tuple[str, str, list[str]]:
@@ -47,7 +47,7 @@ ACCUMULATE = {
 }
 
 
-def _combiner(primitive: str, t: ElementType):
+def combiner(primitive: str, t: ElementType):
     """Function (builder, element, accumulator) -> accumulator, on wide values of dtype `t`."""
     combine, flags, _ = ACCUMULATE[primitive]
     row = ELEMENTWISE[combine].by_kind[t.kind]
@@ -85,7 +85,7 @@ def reduced(ctx, primitive: str, operand: Value, axes) -> Value:
     as_bytes = element_type(np.dtype("uint8")) if t.kind == "b" else None
     initial = int(neutral(t)) if t.kind == "b" else neutral(t)
     total = as_bytes or (element_type(np.dtype("float32")) if t.narrow else t)
-    combine = _combiner(primitive, total)
+    combine = combiner(primitive, total)
     inputs, arguments, lines, (register,) = ctx.absorb([operand], operand.shape)
     b = ScalarBuilder(ctx, lines, ctx.loc)
     x = b.store(register, t) if as_bytes else b.widen(register, t)

@@ -161,7 +161,11 @@ def transposed(ctx, operand: Value, permutation: tuple[int, ...]) -> Value:
         f"linalg.transpose ins({x} : {operand.tensor_type}) outs({empty} : {type}) "
         f"permutation = {list(permutation)}"
     )
-    return ctx.new(name, shape, operand.type)
+    made = ctx.new(name, shape, operand.type)
+    # For readers that can take the operand itself, through strides.
+    made.base = operand
+    made.dims = tuple([permutation.index(k) for k in range(operand.ndim)])
+    return made
 
 
 # ---- slices ------------------------------------------------------------------------------------

@@ -1,0 +1,130 @@
+"""Emission of contractions."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .kernels import kernel_call, kernel_type
+from .reductions import ACCUMULATE, combiner
+from .registry import ELEMENTWISE, emits
+from .scalar import ScalarBuilder
+from .types import ElementType, element_type, tensor_type
+from .values import Value
+
+__all__ = ["SMALL_PRODUCT"]
+
+SMALL_PRODUCT = 64  # multiplications per batch element up to which a product is written as loops
+
+
+@emits("dot_general")
+def _dot_general(ctx, eqn, lhs, rhs):
+    """Small products are a linalg.generic, which fuses; others go to the library kernel, which
+    reads transposed operands through their strides."""
+    (lhs_depth, rhs_depth), (lhs_batch, rhs_batch) = eqn.params["dimension_numbers"]
+    t = element_type(eqn.outvars[0].aval.dtype)
+    shape = tuple(eqn.outvars[0].aval.shape)
+    dims = _Dims(lhs, rhs, lhs_depth, rhs_depth, lhs_batch, rhs_batch)
+    if 0 in lhs.shape or 0 in rhs.shape:
+        return ctx.splat(0, shape, t)
+    work = math.prod(lhs.shape) * math.prod([rhs.shape[d] for d in dims.rhs_free])
+    if work <= SMALL_PRODUCT * math.prod([lhs.shape[d] for d in dims.lhs_batch]):
+        return _loops(ctx, lhs, rhs, dims, shape, t)
+    total = element_type(np.dtype(kernel_type(t)))
+    a, b = (ctx.converted(v, element_type(np.dtype(kernel_type(v.type)))) for v in (lhs, rhs))
+    (a, along_a), (b, along_b) = _untransposed(ctx, a), _untransposed(ctx, b)
+    config = [len(dims.lhs_batch), len(dims.lhs_depth)]
+    for own, along in (
+        (dims.lhs_batch, along_a),
+        (dims.rhs_batch, along_b),
+        (dims.lhs_depth, along_a),
+        (dims.rhs_depth, along_b),
+        (dims.lhs_free, along_a),
+        (dims.rhs_free, along_b),
+    ):
+        config += [along[d] for d in own]
+    (made,) = kernel_call(ctx, "dot_general", [a, b], [(shape, total)], config)
+    return ctx.converted(made, t)
+
+
+class _Dims:
+    """The dimensions of both operands by their role."""
+
+    def __init__(self, lhs: Value, rhs: Value, lhs_depth, rhs_depth, lhs_batch, rhs_batch):
+        self.lhs_depth = tuple(lhs_depth)
+        self.rhs_depth = tuple(rhs_depth)
+        self.lhs_batch = tuple(lhs_batch)
+        self.rhs_batch = tuple(rhs_batch)
+        self.lhs_free = _others(lhs.ndim, (*self.lhs_depth, *self.lhs_batch))
+        self.rhs_free = _others(rhs.ndim, (*self.rhs_depth, *self.rhs_batch))
+
+
+def _others(rank: int, taken: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple([d for d in range(rank) if d not in taken])
+
+
+def _untransposed(ctx, value: Value) -> tuple[Value, list[int]]:
+    """The value that `value` is a transpose of, if it is one, and for each dimension of `value`
+    the dimension of the former."""
+    dims = value.dims
+    if value.base is not None and isinstance(dims, tuple) and len(dims) == value.ndim:
+        if sorted([-1 if d is None else d for d in dims]) == list(range(value.ndim)) and all(
+            [value.base.shape[k] == value.shape[d] for k, d in enumerate(dims)]
+        ):
+            along = [0] * value.ndim
+            for k, d in enumerate(dims):
+                along[d] = k
+            return value.base, along
+    return value, list(range(value.ndim))
+
+
+def _loops(ctx, lhs: Value, rhs: Value, dims: _Dims, shape: tuple[int, ...], t: ElementType):
+    """The product as one linalg.generic over batch, free and contracted dimensions."""
+    batch, rank = len(dims.lhs_batch), len(shape)
+    lhs_map, rhs_map = [0] * lhs.ndim, [0] * rhs.ndim
+    for k, (i, j) in enumerate(zip(dims.lhs_batch, dims.rhs_batch, strict=True)):
+        lhs_map[i] = rhs_map[j] = k
+    for k, i in enumerate(dims.lhs_free):
+        lhs_map[i] = batch + k
+    for k, j in enumerate(dims.rhs_free):
+        rhs_map[j] = batch + len(dims.lhs_free) + k
+    for k, (i, j) in enumerate(zip(dims.lhs_depth, dims.rhs_depth, strict=True)):
+        lhs_map[i] = rhs_map[j] = rank + k
+    loops = rank + len(dims.lhs_depth)
+    wide = element_type(np.dtype("float32")) if t.narrow else t
+    if t.kind == "b" or t.name in ("int4", "uint4"):
+        wide = element_type(np.dtype("int32"))
+    a, b = ctx.converted(lhs, wide), ctx.converted(rhs, wide)
+    multiply = ELEMENTWISE["mul"].by_kind[wide.kind]
+    accumulate = combiner("reduce_sum", wide)
+
+    def product(builder: ScalarBuilder, x: str, y: str) -> str:
+        if isinstance(multiply, str):
+            return builder(f"{multiply} {x}, {y} : {wide.register}")
+        return multiply(builder, wide, x, y)
+
+    if not loops:
+        x, y = ctx.scalar(a), ctx.scalar(b)
+        return ctx.converted(ctx.new_scalar(product(ctx.scalars(), x, y), wide), t)
+    zero = ctx.register_constant(ACCUMULATE["reduce_sum"][2](wide), wide)
+    inputs = [
+        (ctx.tensor(v), v.tensor_type, ctx.map(m, loops))
+        for v, m in ((a, lhs_map), (b, rhs_map))
+    ]
+    if rank == loops:
+        output = (ctx.empty(shape, wide.storage), tensor_type(shape, wide.storage))
+    else:
+        output = (ctx.fill(zero, shape, wide.storage), tensor_type(shape, wide.storage))
+
+    def body(builder: ScalarBuilder, x: str, y: str, acc: str):
+        term = product(builder, x, y)
+        return [term if rank == loops else accumulate(builder, term, acc)]
+
+    (name,) = ctx.generic(
+        inputs,
+        [(*output, ctx.map(range(rank), loops))],
+        ["parallel"] * rank + ["reduction"] * (loops - rank),
+        body,
+    )
+    return ctx.converted(ctx.new(name, shape, wide), t)
