@@ -246,11 +246,14 @@ class Builder:
                 power = power * power
         return terms[0]
 
-    def round_to_int(self, x: Value) -> tuple[Value, Value]:
-        """(float, integer) nearest to x for |x| < 2^(mantissa-2); elsewhere anything but poison."""
+    def round_to_int(self, x: Value, factor: float = 1.0) -> tuple[Value, Value]:
+        """(float, integer) nearest to y = factor x.
+
+        For |y| < 2^(mantissa-2); elsewhere anything but poison.
+        """
         m = MANTISSA[x.type]
         magic = self.constant(1.5 * 2.0**m, x.type)
-        shifted = x + magic
+        shifted = x + magic if factor == 1.0 else self.fma(x, factor, magic)
         return shifted - magic, self.bits(shifted) - self.bits(magic)
 
     def power_of_two(self, k: Value) -> Value:

@@ -20,7 +20,7 @@ def largest_finite(b: Builder) -> float:
 def exp_parts(b: Builder, x: Value) -> tuple[Value, Value, Value, Value]:
     """x = n ln2 + r + c, |r| <= ln2/2: n as float and as integer, r, and its rounding error c."""
     high, low = LN2[x.type]
-    n, k = b.round_to_int(x * LOG2E)
+    n, k = b.round_to_int(x, LOG2E)
     rough = b.fma(-n, high, x)  # exact
     r = b.fma(-n, low, rough)
     c = b.fma(-n, low, rough - r)
