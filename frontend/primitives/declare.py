@@ -165,7 +165,10 @@ def reference(f: Callable[..., Any]) -> Callable[..., Any]:
     """The NumPy reference `f`, with 16-bit and narrower floats computed in float32."""
 
     def run(*args: Any, **params: Any) -> Any:
-        return f(*[widened(a) for a in args])
+        for a in args:
+            if a.dtype in _compute:
+                return f(*[widened(a) for a in args])
+        return f(*args)
 
     return run
 
@@ -203,7 +206,7 @@ def _wrap_elements(x: np.ndarray, aval: ShapedArray) -> Any:
     if not dtypes.is_extended(aval.dtype):
         return ArrayImpl.from_numpy(np.asarray(x, dtype=aval.dtype), aval.weak_type)
     dt = aval.dtype
-    a = np.asarray(x, order="C").view(dt.physical_dtype).reshape(*aval.shape, *dt.physical_shape)
+    a = np.atleast_1d(np.asarray(x, order="C")).view(dt.physical_dtype).reshape(*aval.shape, *dt.physical_shape)
     return dt.wrap(ArrayImpl.from_numpy(a))
 
 

@@ -1,0 +1,1 @@
+"""Pseudo-random numbers from explicit keys."""
