@@ -13,16 +13,22 @@
 
 namespace lingon {
 
-/// The memref that `value` is a view of, looking through view-like operations.
+/// The buffer that `value` is a view of, looking through view-like operations.
+/// A range of the scratch memory (memref.view) is a buffer of its own: those
+/// that are in use at the same time do not overlap.
 inline mlir::Value bufferRoot(mlir::Value value) {
-  while (auto view = value.getDefiningOp<mlir::ViewLikeOpInterface>())
+  while (auto view = value.getDefiningOp<mlir::ViewLikeOpInterface>()) {
+    if (llvm::isa<mlir::memref::ViewOp>(view))
+      break;
     value = view.getViewSource();
+  }
   return value;
 }
 
 inline bool isAllocation(mlir::Value root) {
   return root.getDefiningOp<mlir::memref::AllocOp>() ||
-         root.getDefiningOp<mlir::memref::AllocaOp>();
+         root.getDefiningOp<mlir::memref::AllocaOp>() ||
+         root.getDefiningOp<mlir::memref::ViewOp>();
 }
 
 /// True for an argument of a public function: the caller of compiled code hands

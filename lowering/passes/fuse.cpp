@@ -34,7 +34,7 @@ namespace {
 /// Bounds of one fused operation: more streams or code than this do not pay.
 constexpr unsigned kMaxOperands = 32;
 constexpr unsigned kMaxResults = 12;
-constexpr unsigned kMaxOperations = 3000;
+constexpr unsigned kMaxCost = 320;
 /// Producers as cheap as this are computed again for each broadcast element.
 constexpr unsigned kCheapCost = 4;
 constexpr unsigned kCheapIotaCost = 16;
@@ -52,7 +52,6 @@ struct Node {
   SmallVector<int64_t> extents;
   bool elementwise = false;
   unsigned cost = 0;
-  unsigned operations = 0;
   unsigned inlineDepth = 0;
   /// Read without being stored wherever it is used: views and iotas.
   bool alwaysInline = false;
@@ -72,7 +71,7 @@ struct Cluster {
   SmallVector<bool> reduced;
   bool hasReduction = false;
   int depth = 0;
-  unsigned operations = 0;
+  unsigned cost = 0;
   llvm::SmallDenseSet<Value, 8> inputs;
 };
 
@@ -195,7 +194,6 @@ void BlockFuser::classify(Node &node) {
   }
   plain &= op.getMatchingBlockArgument(op.getDpsInitOperand(0)).use_empty();
   for (Operation &inner : body) {
-    ++node.operations;
     plain &= inner.getNumRegions() == 0 && isMemoryEffectFree(&inner) &&
              !isa<tensor::ExtractOp>(inner);
   }
@@ -281,7 +279,7 @@ int BlockFuser::depthOf(Value value) {
 /// Adds the node to the cluster if its iteration space lines up with it.
 bool BlockFuser::tryJoin(Node &node, int id, bool sibling) {
   Cluster &cluster = clusters[id];
-  if (cluster.operations + node.operations > kMaxOperations)
+  if (cluster.cost + node.cost > kMaxCost)
     return false;
   unsigned rank = 0;
   for (int64_t extent : node.extents)
@@ -400,7 +398,7 @@ bool BlockFuser::tryJoin(Node &node, int id, bool sibling) {
   node.cluster = id;
   node.alignment = alignment;
   cluster.members.push_back(&node);
-  cluster.operations += node.operations;
+  cluster.cost += node.cost;
   return true;
 }
 
@@ -458,7 +456,7 @@ void BlockFuser::place(Node &node) {
     if (node.cluster < 0) {
       Cluster cluster;
       cluster.depth = required;
-      cluster.operations = node.operations;
+      cluster.cost = node.cost;
       node.alignment.assign(node.extents.size(), -1);
       for (auto [d, extent] : llvm::enumerate(node.extents)) {
         if (extent == 1)

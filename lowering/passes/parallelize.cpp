@@ -214,7 +214,7 @@ struct ParallelizePass
                      isa<memref::GetGlobalOp>(op)))
           continue;
         if (isa<memref::ViewOp>(op))
-          continue;
+          continue; // a range of the scratch memory is passed as it is
         builder.setInsertionPointToStart(loop.getBody());
         Operation *clone = builder.clone(*op);
         for (auto [from, to] :
@@ -266,13 +266,6 @@ struct ParallelizePass
 
   bool outlineLoop(scf::ParallelOp loop, ArrayRef<int64_t> extents,
                    int64_t iterations, int64_t each, int64_t total) {
-    // Heap buffers made per iteration would have no owner.
-    if (loop->walk([](memref::AllocOp) { return WalkResult::interrupt(); })
-            .wasInterrupted()) {
-      loop.emitRemark("parallel loop stays serial: it allocates a buffer per "
-                      "iteration that is too large for the stack");
-      return false;
-    }
     auto captured = captures(loop);
     if (!captured) {
       loop.emitRemark("parallel loop stays serial: it uses a buffer that is "
@@ -282,7 +275,8 @@ struct ParallelizePass
     MLIRContext *context = &getContext();
     Location loc = loop.getLoc();
     auto parent = loop->getParentOfType<FunctionOpInterface>();
-    bool threaded = total >= threshold && iterations > 1;
+    bool threaded = total >= threshold && iterations > 1 &&
+                    !loop->hasAttr("lingon.serial");
 
     OpBuilder builder(context);
     builder.setInsertionPoint(parent);

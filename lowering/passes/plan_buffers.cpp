@@ -4,7 +4,8 @@
 // memory by liveness; buffers that live at different times share bytes. The
 // block is a new last argument of the function, `lingon.scratch_bytes` its size:
 // the caller provides it, so that a failed allocation is its to report.
-// Functions called inside get a part of the caller's block.
+// Functions called inside get a part of the caller's block. Runs while parallel
+// loops are still loops, since it must see all uses of a buffer.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,6 +15,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/Transforms/BufferViewFlowAnalysis.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 
@@ -62,8 +64,10 @@ struct PlanBuffersPass
       if (auto alloc = dyn_cast<memref::AllocOp>(op)) {
         MemRefType type = alloc.getType();
         if (type.hasStaticShape() && type.getLayout().isIdentity() &&
-            alloc.getSymbolOperands().empty())
+            alloc.getSymbolOperands().empty()) {
           buffers.push_back({op, lingon::bufferBytes(type)});
+          keepSerial(op);
+        }
       } else if (auto call = dyn_cast<func::CallOp>(op)) {
         auto callee = symbols->lookup<func::FuncOp>(call.getCallee());
         if (!callee || failed(calls))
@@ -93,6 +97,18 @@ struct PlanBuffersPass
     int64_t total = assign(buffers);
     rewrite(function, buffers, total);
     return success();
+  }
+
+  /// The iterations of a loop around `alloc` share one buffer: they must follow
+  /// each other.
+  static void keepSerial(Operation *alloc) {
+    for (Operation *parent = alloc->getParentOp(); parent;
+         parent = parent->getParentOp())
+      if (isa<scf::ParallelOp>(parent)) {
+        parent->setAttr("lingon.serial", UnitAttr::get(parent->getContext()));
+        parent->emitRemark("parallel loop stays serial: it makes a buffer in "
+                           "each iteration that is too large for the stack");
+      }
   }
 
   /// Numbers the operations of the function: [first, last] of an operation
