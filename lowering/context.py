@@ -33,16 +33,17 @@ class MlirContext:
         self.context.emit_error_diagnostics = False
         dialect.register(self.context)
         self.uses = 0
-        self._managers: dict[str, Any] = {}
+        self._managers: dict[tuple[str, bool], Any] = {}
 
-    def pass_manager(self, passes: str) -> Any:
-        """The (cached) pass manager that runs `passes` on a module."""
-        manager = self._managers.get(passes)
+    def pass_manager(self, passes: str, *, verify: bool) -> Any:
+        """The (cached) pass manager that runs `passes` on a module, verifying after each or not."""
+        manager = self._managers.get((passes, verify))
         if manager is None:
             from mlir.passmanager import PassManager
 
             manager = PassManager.parse(f"builtin.module({passes})", self.context)
-            self._managers[passes] = manager
+            manager.enable_verifier(verify)
+            self._managers[passes, verify] = manager
         return manager
 
 

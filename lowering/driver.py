@@ -181,11 +181,15 @@ class Lowering:
             PYTHON_PASSES[group[0]](self.module.operation)
         else:
             try:
-                manager = self._held.pass_manager(step)
+                # Verifying after each pass costs a third of the time: once after a group will do,
+                # since a failure is looked into pass by pass.
+                manager = self._held.pass_manager(step, verify=self.step_by_step)
             except ValueError as error:
                 raise UsageError(f"bad pass list {step!r}: {error}") from error
             try:
                 manager.run(self.module.operation)
+                if not self.step_by_step:
+                    self.module.operation.verify()
             except self._held.ir.MLIRError as error:
                 if before is None:
                     self._explain_failure(stage_name, step, error)

@@ -156,7 +156,7 @@ def _dump_text(
         start=start,
         pipeline=chosen,
         observer=changes,
-        step_by_step=options.timing,
+        step_by_step=True,  # verifies after each pass
     ) as lowering:
         if changes is not None:
             changes.last = lowering.text()
