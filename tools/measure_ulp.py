@@ -3,8 +3,8 @@
     python tools/measure_ulp.py [FUNCTION ...] [--scale N] [--numpy] [--write]
 
 --scale multiplies the number of samples, --numpy evaluates through NumPy instead of compiled code
-(slow), --write puts the rows into the table of docs/accuracy.md. The references are: for f32 NumPy and SciPy in f64 or
-80-bit, for f64 NumPy in 80-bit extended precision where it has the function, else mpmath.
+(slow), --write puts the rows into the table of docs/accuracy.md. The references are: for f32 NumPy
+and SciPy in f64 or 80-bit, for f64 NumPy in 80-bit precision where it has the function, or mpmath.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def random_bits(dtype: np.dtype, count: int, generator: np.random.Generator) -> 
 
 
 def unary_samples(name: str, float_type: str, count: int, seed: int = 0) -> np.ndarray:
-    """Half of random bits, the rest over the ranges of the function, and the edges of the format."""
+    """Half random bits, the rest over the ranges of the function, and the edges of the format."""
     dtype = DTYPES[float_type]
     generator = np.random.default_rng(seed)
     spec = UNARY[name]
@@ -311,6 +311,22 @@ def sample_count(name: str, float_type: str, scale: float) -> int:
 BEGIN, END = "<!-- table: tools/measure_ulp.py -->", "<!-- end of table -->"
 
 
+def write_row(name: str, row: str) -> None:
+    """Puts one row into the document's table, in the order of the library."""
+    from lingon.lowering.elementary import ARITY
+
+    head, rest = DOCUMENT.read_text().split(BEGIN)
+    old, tail = rest.split(END)
+    rows = {line.split("`")[1]: line for line in old.splitlines() if line.startswith("| `")}
+    rows[name] = row
+    table = [
+        "| function | f32 worst ulp | samples | f64 worst ulp | samples |",
+        "|---|---|---|---|---|",
+        *(rows[n] for n in ARITY if n in rows),
+    ]
+    DOCUMENT.write_text("\n".join([head + BEGIN, *table, END]) + tail)
+
+
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("functions", nargs="*")
@@ -324,7 +340,6 @@ def main(arguments: list[str]) -> int:
     unknown = set(options.functions) - set(ARITY)
     if unknown:
         parser.error(f"unknown: {', '.join(sorted(unknown))}; there are: {', '.join(ARITY)}")
-    rows = {}
     for name in options.functions or list(ARITY):
         cells = [f"`{name}`"]
         for float_type in DTYPES:
@@ -341,20 +356,8 @@ def main(arguments: list[str]) -> int:
             if result.absolute is not None:
                 text += f" (near zeros {result.absolute:.2f} eps)"
             cells += [text, f"{float(result.samples):.1e}"]
-        rows[name] = "| " + " | ".join(cells) + " |"
-    if options.write:
-        text = DOCUMENT.read_text()
-        head, rest = text.split(BEGIN)
-        old, tail = rest.split(END)
-        for line in old.splitlines():
-            if line.startswith("| `"):
-                rows.setdefault(line.split("`")[1], line)
-        table = "| function | f32 worst ulp | samples | f64 worst ulp | samples |\n|---|---|---|---|---|\n"
-        DOCUMENT.write_text(
-            f"{head}{BEGIN}\n{table}"
-            + "\n".join(rows[n] for n in ARITY if n in rows)
-            + f"\n{END}{tail}"
-        )
+        if options.write:
+            write_row(name, "| " + " | ".join(cells) + " |")
     return 0
 
 
