@@ -474,11 +474,21 @@ def make_jit(fun: Callable[..., Any], **options: Any) -> Any:
     return wrapped
 
 
+def runs_eagerly(trace: Any) -> bool:
+    """Whether a trace only transforms what is then evaluated at once, recording no program."""
+    while trace is not eval_trace:
+        trace = getattr(trace, "parent", None)
+        if trace is None:
+            return False
+    return True
+
+
 def library_jit(fun: Any = None, **options: Any) -> Any:
     """jit for functions of the library itself.
 
     In programs that are traced they are calls under their own name, as a user of jit would have
-    it; called eagerly they just run, primitive by primitive, and nothing waits for the compiler.
+    it; run eagerly, also below grad or vmap, they go primitive by primitive, and nothing waits for
+    the compiler.
     """
     if fun is None:
         return lambda f: library_jit(f, **options)
@@ -496,7 +506,7 @@ def library_jit(fun: Any = None, **options: Any) -> Any:
 
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if state.trace is eval_trace or config.disable_jit.value:
+        if state.trace is eval_trace or runs_eagerly(state.trace) or config.disable_jit.value:
             return fun(*args, **kwargs)
         return jitted.miss(args, kwargs)[0]
 
