@@ -80,10 +80,6 @@ def _block_until_ready(self: Any) -> Any:
     return self
 
 
-def _aval(self: Any) -> Any:
-    return eager.array_aval(self)
-
-
 # --- conversions of concrete arrays ---------------------------------------------------------
 
 
@@ -215,7 +211,6 @@ attach(
 )
 
 attach_concrete(
-    aval=property(_aval),
     __int__=_to_python(int),
     __float__=_to_python(float),
     __complex__=_to_python(complex),

@@ -145,6 +145,8 @@ def _scalar_aval(x: Any) -> ShapedArray:
 
 def _int_aval(x: int) -> ShapedArray:
     aval = _scalar_aval(x)
+    if -0x80000000 <= x <= 0x7FFFFFFF:
+        return aval
     info = dtypes.iinfo(aval.dtype)
     if not info.min <= x <= info.max:
         raise OverflowError(

@@ -105,7 +105,11 @@ def overridden_x64() -> bool | None:
 
 
 class _Fast(threading.local):
+    """Values of this thread that are read at every operation, refreshed when an option changes."""
+
     x64: bool | None = None
+    check_finite = False
+    promotion = "standard"
     epoch = -1
 
 
@@ -116,10 +120,18 @@ _global_epoch = 0
 def x64_enabled() -> bool:
     """Whether 64-bit types are kept."""
     f = _fast
-    if f.x64 is None or f.epoch != _global_epoch:
+    return f.x64 if f.epoch == _global_epoch else eager_state().x64  # type: ignore[return-value]
+
+
+def eager_state() -> _Fast:
+    """`x64` and `check_finite` (debug_nans or debug_infs) as they hold in this thread."""
+    f = _fast
+    if f.epoch != _global_epoch:
         f.x64 = bool(enable_x64.value)
+        f.check_finite = bool(debug_nans.value or debug_infs.value)
+        f.promotion = dtype_promotion.value
         f.epoch = _global_epoch
-    return f.x64
+    return f
 
 
 def numpy_dtype_promotion() -> str:

@@ -351,7 +351,8 @@ def promote(entries: tuple[tuple[Any, bool], ...]) -> tuple[Any, bool]:
     Raises TypePromotionError where the lattice has no bound, or where
     `jax_numpy_dtype_promotion='strict'` forbids the implicit promotion.
     """
-    return _promote(entries, config.x64_enabled(), config.numpy_dtype_promotion())
+    now = config.eager_state()
+    return _promote(entries, now.x64, now.promotion)
 
 
 def promote_types(a: Any, b: Any) -> Any:

@@ -6,31 +6,23 @@ reference is compiled as a program of one equation and kept.
 
 from __future__ import annotations
 
+import contextvars
+import operator
+import threading
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from ...runtime import ArrayImpl
+from ...runtime import ArrayImpl, set_aval_factory
 from . import config, dtypes, primitive
 from .avals import ShapedArray, aval_of_type, get_aval
 from .primitive import Absent, Primitive
 
-_aval_cache: dict[tuple, ShapedArray] = {}
+set_aval_factory(ShapedArray)
 
-
-def array_aval(x: ArrayImpl) -> ShapedArray:
-    """The aval of a concrete array."""
-    key = (x.shape, x.dtype, x.weak_type)
-    aval = _aval_cache.get(key)
-    if aval is None:
-        if len(_aval_cache) > 65536:
-            _aval_cache.clear()
-        aval = _aval_cache[key] = ShapedArray(*key)
-    return aval
-
-
+#: The aval of a concrete array: one object for all arrays of the same type.
+array_aval: Callable[[ArrayImpl], ShapedArray] = operator.attrgetter("aval")
 aval_of_type[ArrayImpl] = array_aval
 
 
@@ -75,37 +67,79 @@ def as_array(x: Any) -> Any:
     return ArrayImpl.from_numpy(a, aval.weak_type, copy=a is x or a.base is not None)  # type: ignore[attr-defined]
 
 
-@lru_cache(maxsize=16384)
-def _abstract(prim: Primitive, avals: tuple, params: tuple, x64: bool) -> Any:
-    out = prim.abstract_eval(*avals, **dict(params))
-    return tuple(out) if prim.multiple_results else out
+class _Quiet(threading.local):
+    """A context in which NumPy is silent about overflow, NaN and the like; one for each thread.
+
+    Entering `np.errstate` at every operation would cost more than many operations do.
+    """
+
+    def __init__(self) -> None:
+        with np.errstate(all="ignore"):
+            self.context = contextvars.copy_context()
+        self.inside = False
 
 
-def result_avals(prim: Primitive, avals: tuple, params: dict) -> Any:
-    """`abstract_eval`, remembered where the parameters are hashable."""
+_quiet = _Quiet()
+_MAX_RESULTS = 4096
+
+
+def quietly(f: Callable[..., Any], args: Sequence[Any], params: dict) -> Any:
+    """Call `f` with NumPy's floating-point warnings off."""
+    q = _quiet
+    if q.inside:
+        return f(*args, **params)
+    q.inside = True
     try:
-        return _abstract(prim, avals, tuple(params.items()), config.x64_enabled())
+        return q.context.run(f, *args, **params)
+    finally:
+        q.inside = False
+
+
+def result_avals(prim: Primitive, avals: tuple, params: dict, x64: bool | None = None) -> Any:
+    """`abstract_eval`, remembered where the parameters are hashable."""
+    if x64 is None:
+        x64 = config.x64_enabled()
+    key = (avals, x64, *params.items()) if params else (avals, x64)
+    known = prim.results
+    try:
+        out = known.get(key)
     except TypeError as e:
         if "unhashable" not in str(e):
             raise
-    out = prim.abstract_eval(*avals, **params)
-    return tuple(out) if prim.multiple_results else out
+        out = prim.abstract_eval(*avals, **params)
+        return tuple(out) if prim.multiple_results else out
+    if out is None:
+        out = prim.abstract_eval(*avals, **params)
+        if prim.multiple_results:
+            out = tuple(out)
+        if len(known) >= _MAX_RESULTS:
+            known.clear()
+        known[key] = out
+    return out
 
 
 def evaluate(prim: Primitive, args: Sequence[Any], params: dict) -> Any:
     """Run a primitive on concrete arguments through its reference, or compiled."""
-    avals = tuple([get_aval(a) for a in args])
-    out = result_avals(prim, avals, params)
-    if type(prim.reference) is Absent:
+    avals = tuple([a.aval if type(a) is ArrayImpl else get_aval(a) for a in args])
+    now = config.eager_state()
+    out = result_avals(prim, avals, params, now.x64)
+    reference = prim.reference
+    if type(reference) is Absent:
         return run_compiled(prim, args, avals, out, params)
-    ins = [to_numpy(a, v) for a, v in zip(args, avals, strict=True)]  # type: ignore[arg-type]
-    with np.errstate(all="ignore"):
-        res = prim.reference(*ins, **params)
+    ins = [
+        a._numpy() if type(a) is ArrayImpl else to_numpy(a, v)
+        for a, v in zip(args, avals)  # noqa: B905
+    ]
+    res = quietly(reference, ins, params)
     if prim.multiple_results:
-        results: Any = [from_numpy(r, a) for r, a in zip(res, out, strict=True)]
-    else:
+        results: Any = [quietly(from_numpy, (r, a), {}) for r, a in zip(res, out, strict=True)]
+    elif type(res) is np.ndarray and res.dtype is out.dtype and res.shape == out.shape:
+        results = ArrayImpl.from_numpy(res, out.weak_type)
+    elif getattr(res, "dtype", None) is out.dtype:
         results = from_numpy(res, out)
-    if config.debug_nans.value or config.debug_infs.value:
+    else:
+        results = quietly(from_numpy, (res, out), {})
+    if now.check_finite:
         check_finite(prim.name, results if prim.multiple_results else [results])
     return results
 

@@ -107,6 +107,8 @@ class Primitive:
         # The error of a program in which this primitive is still there when it is compiled.
         self.forbidden = forbidden
         self._evaluate = evaluate
+        # Result avals by argument avals and parameters; kept by eager evaluation.
+        self.results: dict[tuple, Any] = {}
         registry[name] = self
 
     def bind(self, *args: Any, **params: Any) -> Any:

@@ -12,16 +12,15 @@ from typing import Any
 
 from ...runtime import ArrayImpl
 from ..core.array import attach
-from ..core.trace import Tracer
 from . import at as _at
 from . import indexing, ufuncs
 from .util import is_arraylike
 
-_known = (ArrayImpl, Tracer, int, float, complex, bool)
+_known = frozenset((ArrayImpl, int, float, complex, bool))
 
 
 def _accepts(x: Any) -> bool:
-    return isinstance(x, _known) or is_arraylike(x)
+    return type(x) in _known or is_arraylike(x)
 
 
 def _binary(f: Callable) -> Callable:

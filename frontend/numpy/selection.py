@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ...runtime import ArrayImpl
 from .. import lax
 from ..core import dtypes
+from ..core.trace import eval_trace, state
 from ..transforms.jit import library_jit
 from .util import (
     asarray,
@@ -50,8 +52,8 @@ def where(
         raise ValueError(
             "size and fill_value arguments cannot be used in three-term where function."
         )
-    c = asarray(condition)
-    if not dtypes.is_bool(aval_of(c).dtype):
+    c = condition if type(condition) is ArrayImpl else asarray(condition)
+    if not dtypes.is_bool(c.dtype):
         from .ufuncs import to_bool
 
         c = to_bool(c)
@@ -61,6 +63,12 @@ def where(
 @library_jit
 def _where(condition: Any, x: Any, y: Any) -> Any:
     x, y = promote_dtypes(x, y)
+    if state.trace is eval_trace and type(x) is type(y) is type(condition) is ArrayImpl:
+        c, a, b = condition._numpy(), x._numpy(), y._numpy()
+        if c.shape == a.shape or not a.shape or not c.shape:
+            if c.shape == b.shape or not b.shape or not c.shape:
+                if a.shape == b.shape or not a.shape or not b.shape:
+                    return ArrayImpl.from_numpy(np.asarray(np.where(c, a, b)), x.weak_type)
     shape = broadcast_shapes(shape_of(condition), shape_of(x), shape_of(y))
     if shape_of(condition) not in ((), shape):
         condition = broadcast_to(condition, shape)

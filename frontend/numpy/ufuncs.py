@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...runtime import ArrayImpl
 from .. import lax
 from ..core import dtypes
 from ..transforms.jit import library_jit
@@ -79,6 +80,9 @@ _BINARY_INEXACT = {
 }
 
 
+_floats = frozenset(np.dtype(t) for t in ("f2", "f4", "f8", "c8", "c16"))
+
+
 def _named(f: Callable, name: str, doc: str) -> Callable:
     f.__name__ = f.__qualname__ = name
     f.__doc__ = doc
@@ -88,6 +92,8 @@ def _named(f: Callable, name: str, doc: str) -> Callable:
 
 def _make_unary_inexact(name: str, op: Callable, doc: str) -> Callable:
     def f(x: Any, /) -> Any:
+        if type(x) is ArrayImpl and x.dtype in _floats:
+            return op(x)
         return op(*promote_args_inexact(name, x))
 
     return _named(f, name, doc)
@@ -95,14 +101,18 @@ def _make_unary_inexact(name: str, op: Callable, doc: str) -> Callable:
 
 def _make_unary(name: str, op: Callable, doc: str) -> Callable:
     def f(x: Any, /) -> Any:
-        check_arraylike(name, x)
-        return op(asarray(x))
+        if type(x) is not ArrayImpl:
+            check_arraylike(name, x)
+            x = asarray(x)
+        return op(x)
 
     return _named(f, name, doc)
 
 
 def _make_binary(name: str, op: Callable, doc: str) -> Callable:
     def f(x: Any, y: Any, /) -> Any:
+        if type(x) is ArrayImpl and type(y) is ArrayImpl and x.aval is y.aval:
+            return op(x, y)
         return op(*promote_args(name, x, y))
 
     return _named(f, name, doc)
@@ -110,6 +120,8 @@ def _make_binary(name: str, op: Callable, doc: str) -> Callable:
 
 def _make_binary_inexact(name: str, op: Callable, doc: str) -> Callable:
     def f(x1: Any, x2: Any, /) -> Any:
+        if type(x1) is ArrayImpl and type(x2) is ArrayImpl and x1.aval is x2.aval and x1.dtype in _floats:
+            return op(x1, x2)
         return op(*promote_args_inexact(name, x1, x2))
 
     return _named(f, name, doc)
@@ -135,14 +147,16 @@ true_divide, maximum, minimum = (globals()[n] for n in ("true_divide", "maximum"
 
 def multiply(x: Any, y: Any, /) -> Any:
     """x * y; logical AND of booleans."""
-    x, y = promote_args("multiply", x, y)
-    return lax.mul(x, y) if not dtypes.is_bool(aval_of(x).dtype) else lax.bitwise_and(x, y)
+    if not (type(x) is ArrayImpl and type(y) is ArrayImpl and x.aval is y.aval):
+        x, y = promote_args("multiply", x, y)
+    return lax.mul(x, y) if not dtypes.is_bool(x.dtype) else lax.bitwise_and(x, y)
 
 
 def add(x: Any, y: Any, /) -> Any:
     """x + y; logical OR of booleans."""
-    x, y = promote_args("add", x, y)
-    return lax.add(x, y) if not dtypes.is_bool(aval_of(x).dtype) else lax.bitwise_or(x, y)
+    if not (type(x) is ArrayImpl and type(y) is ArrayImpl and x.aval is y.aval):
+        x, y = promote_args("add", x, y)
+    return lax.add(x, y) if not dtypes.is_bool(x.dtype) else lax.bitwise_or(x, y)
 
 
 @library_jit
@@ -405,7 +419,7 @@ def isnan(x: Any, /) -> Any:
 
 def to_bool(x: Any) -> Any:
     """Whether elements differ from zero."""
-    return x if dtypes.is_bool(aval_of(x).dtype) else lax.ne(x, full_scalar(x, 0))
+    return x if dtypes.is_bool(x.dtype) else lax.ne(x, full_scalar(x, 0))
 
 
 def _logical(name: str, op: Callable, doc: str) -> Callable:
@@ -431,8 +445,9 @@ def logical_not(x: Any, /) -> Any:
 
 def _ordering(name: str, op: Callable, doc: str) -> Callable:
     def f(x: Any, y: Any, /) -> Any:
-        x, y = promote_args(name, x, y)
-        if dtypes.is_complex(aval_of(x).dtype):
+        if not (type(x) is ArrayImpl and type(y) is ArrayImpl and x.aval is y.aval):
+            x, y = promote_args(name, x, y)
+        if dtypes.is_complex(x.dtype):
             # lexicographic: by real, then imaginary part
             rx, ry = lax.real(x), lax.real(y)
             return lax.select(lax.eq(rx, ry), op(lax.imag(x), lax.imag(y)), op(rx, ry))
@@ -450,7 +465,7 @@ greater_equal = _ordering("greater_equal", lax.ge, "Whether x >= y.")
 def right_shift(x1: Any, x2: Any, /) -> Any:
     """x1 >> x2: arithmetic for signed, logical for unsigned integers."""
     x1, x2 = promote_args("right_shift", x1, x2)
-    if dtypes.is_unsigned(aval_of(x1).dtype):
+    if dtypes.is_unsigned(x1.dtype):
         return lax.shift_right_logical(x1, x2)
     return lax.shift_right_arithmetic(x1, x2)
 
@@ -518,7 +533,7 @@ def fmod(x1: Any, x2: Any, /) -> Any:
 def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
     """(floor_divide(x1, x2), remainder(x1, x2))."""
     x1, x2 = promote_args("divmod", x1, x2)
-    if dtypes.is_integer(aval_of(x1).dtype):
+    if dtypes.is_integer(x1.dtype):
         return floor_divide(x1, x2), remainder(x1, x2)
     return _float_divmod(x1, x2)
 
@@ -575,7 +590,7 @@ _power._jit.info.name = "power"  # type: ignore[attr-defined]
 
 def _integer_power(x1: Any, x2: Any) -> Any:
     """Repeated squaring with traced integer exponents."""
-    if dtypes.is_bool(aval_of(x1).dtype):
+    if dtypes.is_bool(x1.dtype):
         x1, x2 = convert(x1, np.dtype(np.int32)), convert(x2, np.dtype(np.int32))
     bits = 6 if aval_of(x1).dtype.itemsize == 8 else 5
     from .util import broadcast_shapes, broadcast_to

@@ -8,26 +8,30 @@ from typing import Any
 
 import numpy as np
 
-from ...runtime import ArrayImpl
+from ...runtime import ArrayImpl, from_scalar
 from ..core import config, dtypes, eager
 from ..core.avals import ShapedArray, get_aval
 from ..core.primitive import registry
-from ..core.trace import Tracer
+from ..core.trace import Tracer, eval_trace, state
 
 
 def is_arraylike(x: Any) -> bool:
     """Whether `x` is an array, a tracer, a NumPy array or scalar, or a Python number."""
     return (
-        isinstance(x, (ArrayImpl, Tracer, np.ndarray, np.generic, bool, int, float, complex))
+        type(x) in _plain
+        or isinstance(x, (Tracer, np.ndarray, np.generic, bool, int, float, complex))
         or hasattr(x, "__jax_array__")
         or hasattr(x, "_base_array")
     )
 
 
+_plain = frozenset((ArrayImpl, bool, int, float, complex, np.ndarray))
+
+
 def check_arraylike(who: str, *args: Any, none_ok: bool = False) -> None:
     """Raise TypeError naming the function, type and position of an argument that is no array."""
     for i, a in enumerate(args):
-        if type(a) is ArrayImpl or is_arraylike(a) or (none_ok and a is None):
+        if type(a) in _plain or is_arraylike(a) or (none_ok and a is None):
             continue
         raise TypeError(
             f"{who} requires ndarray or scalar arguments, got {type(a)} at position {i}."
@@ -64,6 +68,12 @@ def dtype_of(x: Any) -> Any:
 
 def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:
     """Cast to a dtype and weak type; nothing is done where both hold already."""
+    t = type(x)
+    if t is ArrayImpl:
+        if x.dtype is dtype and x.weak_type == weak_type:
+            return x
+    elif t in _python_numbers and type(dtype) is not dtypes.ExtendedDType:
+        return scalar(x, dtype, weak_type)
     aval = aval_of(x)
     if aval.dtype == dtype and aval.weak_type == weak_type:
         return x if isinstance(x, (ArrayImpl, Tracer)) else asarray(x)
@@ -72,6 +82,39 @@ def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:
     return registry["convert_element_type"].bind(
         x, new_dtype=dtype, weak_type=bool(weak_type), sharding=None
     )
+
+
+_python_numbers = frozenset((bool, int, float, complex))
+_exact: dict[type, Any] = {
+    bool: lambda d: True,
+    int: lambda d: not dtypes.is_bool(d),
+    float: dtypes.is_inexact,
+    complex: dtypes.is_complex,
+}
+_direct = {
+    (t, d)
+    for t, holds in _exact.items()
+    for d in map(
+        np.dtype, ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8", "c8", "c16")
+    )
+    if holds(d)
+}
+
+
+def takes_dtype(s: Any, x: ArrayImpl) -> bool:
+    """Whether `s` is a Python number that promotion with the array `x` casts to the dtype of x."""
+    return (
+        (type(s), x.dtype) in _direct
+        and not x.weak_type
+        and (type(s) is not float or -3e38 < s < 3e38)
+    )
+
+
+def scalar(x: Any, dtype: Any, weak_type: bool = False) -> ArrayImpl:
+    """A Python number as a rank-0 array. Raises OverflowError for an int that does not fit."""
+    if (type(x), dtype) in _direct and (type(x) is not float or -3e38 < x < 3e38):
+        return from_scalar(x, dtype, weak_type)
+    return ArrayImpl.from_numpy(_cast(x, dtype), weak_type)
 
 
 def _cast(x: Any, dtype: Any) -> np.ndarray:
@@ -90,19 +133,23 @@ def _cast(x: Any, dtype: Any) -> np.ndarray:
 
 def promote_dtypes(*args: Any) -> list[Any]:
     """The arguments cast to their common dtype (lattice promotion, weak types kept)."""
-    avals = [aval_of(a) for a in args]
+    avals = [a.aval if type(a) is ArrayImpl else aval_of(a) for a in args]
     first = avals[0]
-    if all(a.dtype is first.dtype and a.weak_type == first.weak_type for a in avals):
-        return [asarray(a) for a in args]
-    dt, weak = dtypes.promote(tuple((a.dtype, a.weak_type) for a in avals))
+    for a in avals:
+        if a.dtype is not first.dtype or a.weak_type != first.weak_type:
+            break
+    else:
+        return [a if type(a) is ArrayImpl else asarray(a) for a in args]
+    dt, weak = dtypes.promote(tuple([(a.dtype, a.weak_type) for a in avals]))
     return [convert(a, dt, weak) for a in args]
 
 
 def promote_dtypes_inexact(*args: Any) -> list[Any]:
     """Like `promote_dtypes`, to a float or complex dtype."""
-    avals = [aval_of(a) for a in args]
-    dt, weak = dtypes.promote(tuple((a.dtype, a.weak_type) for a in avals))
-    return [convert(a, dtypes.to_inexact(dt), weak) for a in args]
+    avals = [a.aval if type(a) is ArrayImpl else aval_of(a) for a in args]
+    dt, weak = dtypes.promote(tuple([(a.dtype, a.weak_type) for a in avals]))
+    dt = dtypes.to_inexact(dt)
+    return [convert(a, dt, weak) for a in args]
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
@@ -124,11 +171,15 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
 
 def promote_shapes(who: str, *args: Any) -> list[Any]:
     """Give arrays one rank by leading axes of size 1; scalars stay scalars where lax allows it."""
-    shapes = [shape_of(a) for a in args]
-    if all(s == shapes[0] for s in shapes):
+    shapes = [a.shape if type(a) is ArrayImpl else shape_of(a) for a in args]
+    full = [s for s in shapes if s]
+    for s in full:
+        if s != full[0]:
+            break
+    else:
         return list(args)
-    ranks = {len(s) for s in shapes if s}
     broadcast_shapes(*shapes)
+    ranks = {len(s) for s in full}
     if len(ranks) <= 1:
         return list(args)
     rank = max(ranks)
@@ -161,12 +212,24 @@ def _lead(x: Any, rank: int, s: tuple[int, ...]) -> Any:
 
 def promote_args(who: str, *args: Any) -> list[Any]:
     """Check, promote dtypes and ranks: what a NumPy ufunc does to its arguments."""
+    if len(args) == 2:
+        x, y = args
+        if type(x) is ArrayImpl and takes_dtype(y, x):
+            return [x, from_scalar(y, x.dtype)]
+        if type(y) is ArrayImpl and takes_dtype(x, y):
+            return [from_scalar(x, y.dtype), y]
     check_arraylike(who, *args)
     return promote_shapes(who, *promote_dtypes(*args))
 
 
 def promote_args_inexact(who: str, *args: Any) -> list[Any]:
     """Like `promote_args`, to a float or complex dtype."""
+    if len(args) == 2:
+        x, y = args
+        if type(x) is ArrayImpl and takes_dtype(y, x) and dtypes.is_inexact(x.dtype):
+            return [x, from_scalar(y, x.dtype)]
+        if type(y) is ArrayImpl and takes_dtype(x, y) and dtypes.is_inexact(y.dtype):
+            return [from_scalar(x, y.dtype), y]
     check_arraylike(who, *args)
     return promote_shapes(who, *promote_dtypes_inexact(*args))
 
@@ -176,7 +239,11 @@ def broadcast_to(x: Any, shape: Sequence[int]) -> Any:
     s = shape_of(x)
     shape = tuple(shape)
     if s == shape:
-        return asarray(x)
+        return x if type(x) is ArrayImpl else asarray(x)
+    if type(x) is ArrayImpl and state.trace is eval_trace and _fits(s, shape):
+        out = np.empty(shape, x.dtype)
+        out[...] = x._numpy()
+        return ArrayImpl.from_numpy(out, x.weak_type)
     if len(s) > len(shape):
         raise ValueError(
             f"Cannot broadcast to shape with fewer dimensions: arr_shape={s} shape={shape}"
@@ -194,6 +261,13 @@ def broadcast_to(x: Any, shape: Sequence[int]) -> Any:
         broadcast_dimensions=dims,
         sharding=None,
     )
+
+
+def _fits(s: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    if not s:
+        return True
+    lead = len(shape) - len(s)
+    return lead >= 0 and all(a == 1 or a == b for a, b in zip(s, shape[lead:]))  # noqa: B905
 
 
 def canonical_axis(axis: Any, rank: int, name: str = "axis") -> int:
