@@ -153,6 +153,12 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *
     """Uniform integers in [minval, maxval)."""
     k = typed(key, "randint")
     dt = _int("randint", dtype)
+    if dt.itemsize < 4:
+        from ..numpy.selection import clip
+
+        info = dtypes.iinfo(dt)
+        low, high = clip(minval, info.min, info.max), clip(maxval, info.min, info.max + 1)
+        return u.convert(_randint(k, low, high, shape=_shape(shape), dtype=np.dtype(np.int32)), dt)
     return _randint(k, minval, maxval, shape=_shape(shape), dtype=dt)
 
 
