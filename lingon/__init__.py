@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib as _importlib
 from typing import Any as _Any
 
+import lingon.frontend.numpy.array_methods as _array_methods
 from lingon.frontend.api import (
     Array,
     Device,
@@ -69,6 +70,8 @@ from lingon.frontend.api import (
 from lingon.frontend.api import version as __version__
 from lingon.frontend.api import version_info as __version_info__
 from lingon.install import install_as_jax
+
+assert _array_methods  # it gives arrays their operators and methods
 
 #: Submodules that are imported when they are first used.
 _submodules = frozenset(

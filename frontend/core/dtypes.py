@@ -209,9 +209,6 @@ def issubdtype(a: Any, b: Any) -> bool:
     da = np.dtype(a)
     if isinstance(b, type) and b in _abstract and b is not np.bool_:
         return bool(_abstract[b](da)) if da in _category else np.issubdtype(da, b)
-    if b in _default_64 and isinstance(b, type):
-        b = _default_64[b]
-        return _category.get(da) == _category.get(b) or da == b
     return da == np.dtype(b)
 
 
@@ -370,6 +367,17 @@ def promote_types(a: Any, b: Any) -> Any:
     if ea[1] and eb[1]:
         return promote((ea, eb))[0]
     return promote((ea, eb))[0]
+
+
+def promote_types_exactly(a: Any, b: Any) -> Any:
+    """`promote_types` as if 64-bit types were enabled: what `jnp.promote_types` answers."""
+
+    def entry(t: Any) -> tuple[Any, bool]:
+        if isinstance(t, type) and t in _default_64:
+            return _default_64[t], t is not bool
+        return (t if isinstance(t, ExtendedDType) else np.dtype(t)), False
+
+    return _promote((entry(a), entry(b)), True, config.numpy_dtype_promotion())[0]
 
 
 def python_scalar_dtype(t: type) -> np.dtype:

@@ -9,7 +9,7 @@ import numpy as np
 from .. import lax
 from ..core import dtypes
 from ..core.array import attach
-from . import manipulation, products, reductions, searching, selection, ufuncs
+from . import manipulation, operators, products, reductions, searching, selection, ufuncs
 from .creation import array
 from .util import convert
 
@@ -27,7 +27,9 @@ _forwarded: dict[str, Any] = {
 }
 
 
-def _reshape(self: Any, *args: Any, order: str = "C", copy: bool | None = None, out_sharding: Any = None) -> Any:
+def _reshape(
+    self: Any, *args: Any, order: str = "C", copy: bool | None = None, out_sharding: Any = None
+) -> Any:
     """See `jax.numpy.reshape`; the shape may be given as separate arguments."""
     shape = args[0] if len(args) == 1 and not isinstance(args[0], (int, np.integer)) else args
     return manipulation.reshape(self, shape, order)
@@ -46,7 +48,15 @@ def _flatten(self: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
     return manipulation.ravel(self, order)
 
 
-def _compress(self: Any, condition: Any, axis: int | None = None, *, out: None = None, size: int | None = None, fill_value: Any = 0) -> Any:
+def _compress(
+    self: Any,
+    condition: Any,
+    axis: int | None = None,
+    *,
+    out: None = None,
+    size: int | None = None,
+    fill_value: Any = 0,
+) -> Any:
     """See `jax.numpy.compress`."""
     return selection.compress(condition, self, axis=axis, out=out, size=size, fill_value=fill_value)
 
@@ -71,7 +81,11 @@ def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
     if dtypes.is_complex(old):
         real = dtypes.to_real(old)
         parts = manipulation.stack([lax.real(self), lax.imag(self)], -1)
-        flat = manipulation.reshape(parts, (*self.shape[:-1], 2 * self.shape[-1])) if self.ndim else parts
+        flat = (
+            manipulation.reshape(parts, (*self.shape[:-1], 2 * self.shape[-1]))
+            if self.ndim
+            else parts
+        )
         return flat if dt == real else _view(flat, dt)
     if dtypes.is_complex(dt):
         pairs = _view(self, dtypes.to_real(dt))
@@ -86,7 +100,9 @@ def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
         out = lax.bitcast_convert_type(self, dt)
         return manipulation.reshape(out, (*self.shape[:-1], self.shape[-1] * (a // b)))
     if self.shape[-1] * a % b:
-        raise ValueError("When changing to a larger dtype, its size must be a divisor of the total size in bytes of the last axis of the array.")
+        raise ValueError(
+            "When changing to a larger dtype, its size must be a divisor of the total size in bytes of the last axis of the array."
+        )
     out = manipulation.reshape(self, (*self.shape[:-1], -1, b // a))
     return lax.bitcast_convert_type(out, dt)
 
@@ -105,7 +121,9 @@ def _byteswap(self: Any, inplace: bool = False) -> Any:
 
 
 def _flat(self: Any) -> Any:
-    raise NotImplementedError("JAX Arrays do not implement the arr.flat property: consider arr.flatten() instead.")
+    raise NotImplementedError(
+        "JAX Arrays do not implement the arr.flat property: consider arr.flatten() instead."
+    )
 
 
 def _to_device(self: Any, device: Any, *, stream: Any = None) -> Any:
@@ -123,6 +141,7 @@ def _iter_traced(self: Any) -> Any:
     return iter([self[i] for i in range(self.shape[0])])
 
 
+assert operators.operators
 attach(
     **{k: v for k, v in _forwarded.items()},
     reshape=_reshape,

@@ -58,7 +58,9 @@ def take(
     check_arraylike("take", a, indices)
     index = asarray(indices)
     if not (dtypes.is_integer(index.dtype) or dtypes.is_bool(index.dtype)):
-        raise TypeError(f"take requires ndarray or scalar arguments, and indices of integer type, got {dtypes.dtype_name(index.dtype)}")
+        raise TypeError(
+            f"take requires ndarray or scalar arguments, and indices of integer type, got {dtypes.dtype_name(index.dtype)}"
+        )
     return _take(
         a,
         index,
@@ -72,7 +74,13 @@ def take(
 
 @library_jit(static_argnames=("axis", "mode", "unique_indices", "indices_are_sorted", "fill_value"))
 def _take(
-    a: Any, indices: Any, axis: Any, mode: Any, unique_indices: bool, indices_are_sorted: bool, fill_value: Any
+    a: Any,
+    indices: Any,
+    axis: Any,
+    mode: Any,
+    unique_indices: bool,
+    indices_are_sorted: bool,
+    fill_value: Any,
 ) -> Any:
     x, i = asarray(a), asarray(indices)
     if dtypes.is_bool(i.dtype):
@@ -120,7 +128,9 @@ def _take_along_axis(arr: Any, indices: Any, axis: int, mode: Any, fill_value: A
     # axes on which both are alike go together; axes of size 1 of either one are broadcast
     rank = x.ndim
     shape = tuple(
-        i.shape[d] if d == axis else (max(x.shape[d], i.shape[d]) if 0 not in (x.shape[d], i.shape[d]) else 0)
+        i.shape[d]
+        if d == axis
+        else (max(x.shape[d], i.shape[d]) if 0 not in (x.shape[d], i.shape[d]) else 0)
         for d in range(rank)
     )
     x = broadcast_to(x, tuple(n if d == axis else s for d, s in enumerate(shape)))
@@ -146,37 +156,53 @@ def take_along_axis(
     check_arraylike("take_along_axis", arr, indices)
     i = asarray(indices)
     if not dtypes.is_integer(i.dtype):
-        raise TypeError(f"take_along_axis indices must be of integer type, got {dtypes.dtype_name(i.dtype)}")
+        raise TypeError(
+            f"take_along_axis indices must be of integer type, got {dtypes.dtype_name(i.dtype)}"
+        )
     x = asarray(arr)
     if axis is None:
         if i.ndim != 1:
-            raise ValueError(f"take_along_axis indices must be 1D if axis=None, got shape {i.shape}")
+            raise ValueError(
+                f"take_along_axis indices must be 1D if axis=None, got shape {i.shape}"
+            )
         x, axis = lax.reshape(x, (x.size,)), 0
     if x.ndim != i.ndim:
         raise ValueError(
-            "indices and arr must have the same number of dimensions; "
-            f"{i.ndim} vs. {x.ndim}"
+            f"indices and arr must have the same number of dimensions; {i.ndim} vs. {x.ndim}"
         )
     m = None if mode is None else GatherScatterMode.from_any("fill" if mode == "fill" else mode)
     return _take_along_axis(x, i, axis=canonical_axis(axis, x.ndim), mode=m, fill_value=fill_value)
 
 
-def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = True, *, mode: str | None = None) -> Any:
+def put_along_axis(
+    arr: Any,
+    indices: Any,
+    values: Any,
+    axis: int | None,
+    inplace: bool = True,
+    *,
+    mode: str | None = None,
+) -> Any:
     """The array with elements at indices along an axis replaced; needs `inplace=False`."""
     if inplace:
-        raise ValueError("jax.numpy.put_along_axis cannot modify arrays in-place, because JAX arrays are immutable. Pass inplace=False to instead return an updated array.")
+        raise ValueError(
+            "jax.numpy.put_along_axis cannot modify arrays in-place, because JAX arrays are immutable. Pass inplace=False to instead return an updated array."
+        )
     check_arraylike("put_along_axis", arr, indices, values)
     x, i = asarray(arr), _integers("put_along_axis", indices)
     shape = x.shape
     if axis is None:
         x, axis = lax.reshape(x, (x.size,)), 0
     if x.ndim != i.ndim:
-        raise ValueError(f"put_along_axis arguments 'arr' and 'indices' must have same ndim. Got {x.ndim=} and {i.ndim=}.")
+        raise ValueError(
+            f"put_along_axis arguments 'arr' and 'indices' must have same ndim. Got {x.ndim=} and {i.ndim=}."
+        )
     axis = canonical_axis(axis, x.ndim)
     target = tuple(i.shape[d] if d == axis else x.shape[d] for d in range(x.ndim))
     i = broadcast_to(i, target)
     grids = tuple(
-        i if d == axis else lax.broadcasted_iota(np.dtype(np.int32), target, d) for d in range(x.ndim)
+        i if d == axis else lax.broadcasted_iota(np.dtype(np.int32), target, d)
+        for d in range(x.ndim)
     )
     out = x.at[grids].set(broadcast_to(values, target), mode=mode)
     return lax.reshape(out, shape) if out.shape != shape else out
@@ -185,7 +211,9 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None, inplac
 def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Any:
     """The array with elements at flat indices replaced; needs `inplace=False`."""
     if inplace:
-        raise ValueError("jax.numpy.put cannot modify arrays in-place, because JAX arrays are immutable. Pass inplace=False to instead return an updated array.")
+        raise ValueError(
+            "jax.numpy.put cannot modify arrays in-place, because JAX arrays are immutable. Pass inplace=False to instead return an updated array."
+        )
     check_arraylike("put", a, ind, v)
     x, i, values = asarray(a), asarray(ind), asarray(v)
     flat_i, flat_v = lax.reshape(i, (i.size,)), lax.reshape(values, (values.size,))
@@ -208,7 +236,9 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
 def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
     """The array with elements where a mask holds replaced in order; needs `inplace=False`."""
     if inplace:
-        raise ValueError("jax.numpy.place cannot modify arrays in-place, because JAX arrays are immutable. Pass inplace=False to instead return an updated array.")
+        raise ValueError(
+            "jax.numpy.place cannot modify arrays in-place, because JAX arrays are immutable. Pass inplace=False to instead return an updated array."
+        )
     check_arraylike("place", arr, mask, vals)
     x, m, v = asarray(arr), asarray(mask), asarray(vals)
     if m.size != x.size:
@@ -236,14 +266,19 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     check_arraylike("nonzero", a)
     x = asarray(a)
     if x.ndim == 0:
-        raise ValueError("Calling nonzero on 0d arrays is not allowed. Use jnp.atleast_1d(scalar).nonzero() instead.")
+        raise ValueError(
+            "Calling nonzero on 0d arrays is not allowed. Use jnp.atleast_1d(scalar).nonzero() instead."
+        )
     from .ufuncs import to_bool
 
     mask = to_bool(x)
     dt = dtypes.default_int()
     if size is None:
         if isinstance(mask, Tracer):
-            raise ConcretizationTypeError(mask, "The size argument of jnp.nonzero must be statically specified to use jnp.nonzero within JAX transformations.")
+            raise ConcretizationTypeError(
+                mask,
+                "The size argument of jnp.nonzero must be statically specified to use jnp.nonzero within JAX transformations.",
+            )
         from ...runtime import ArrayImpl
 
         return tuple(ArrayImpl.from_numpy(i.astype(dt)) for i in np.nonzero(np.asarray(mask)))
@@ -270,7 +305,10 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
         from .selection import where
 
         beyond = lax.ge(arange(n, dtype=dt), _sum(mask, dtype=dt))
-        out = [where(beyond, convert(f, dt), o) for f, o in zip(_fills(fill_value, x.ndim), out, strict=True)]
+        out = [
+            where(beyond, convert(f, dt), o)
+            for f, o in zip(_fills(fill_value, x.ndim), out, strict=True)
+        ]
     return tuple(out)
 
 
@@ -309,7 +347,9 @@ def _no_order(who: str, kind: Any, order: Any) -> None:
     if kind is not None:
         import warnings
 
-        warnings.warn(f"'kind' argument to {who} is ignored; only 'stable' sorts are supported.", stacklevel=3)
+        warnings.warn(
+            f"'kind' argument to {who} is ignored; only 'stable' sorts are supported.", stacklevel=3
+        )
     if order is not None:
         raise ValueError(f"'order' argument to {who} is not supported.")
 
@@ -326,7 +366,15 @@ def _sort(a: Any, axis: Any, stable: bool, descending: bool) -> Any:
 _sort._jit.info.name = "sort"  # type: ignore[attr-defined]
 
 
-def sort(a: Any, axis: int | None = -1, *, kind: None = None, order: None = None, stable: bool = True, descending: bool = False) -> Any:
+def sort(
+    a: Any,
+    axis: int | None = -1,
+    *,
+    kind: None = None,
+    order: None = None,
+    stable: bool = True,
+    descending: bool = False,
+) -> Any:
     """Elements sorted along an axis (flattened if None), ascending unless `descending`; NaNs last."""
     _no_order("sort", kind, order)
     check_arraylike("sort", a)
@@ -439,7 +487,9 @@ def _searchsorted(a: Any, v: Any, side: str, dtype: Any) -> Any:
     limit = fill_scalar(n, dtype)
     while step:
         probe = lax.add(low, fill_scalar(step, dtype))
-        at = a.at[lax.sub(lax.min(probe, limit), fill_scalar(1, dtype))].get(mode="promise_in_bounds")
+        at = a.at[lax.sub(lax.min(probe, limit), fill_scalar(1, dtype))].get(
+            mode="promise_in_bounds"
+        )
         ok = lax.bitwise_and(lax.le(probe, limit), before(at, v))
         low = lax.select(ok, probe, low)
         step >>= 1
@@ -449,7 +499,9 @@ def _searchsorted(a: Any, v: Any, side: str, dtype: Any) -> Any:
 _searchsorted._jit.info.name = "searchsorted"  # type: ignore[attr-defined]
 
 
-def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan") -> Any:
+def searchsorted(
+    a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan"
+) -> Any:
     """Positions at which values would be inserted into a sorted rank-1 array.
 
     `side` is 'left' (before equal elements) or 'right'. `method` ('scan', 'scan_unrolled',
@@ -460,9 +512,13 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, meth
     else:
         check_arraylike("searchsorted", a, v, sorter)
     if side not in ("left", "right"):
-        raise ValueError(f"{side!r} is an invalid value for keyword 'side'. Expected one of ['left', 'right'].")
+        raise ValueError(
+            f"{side!r} is an invalid value for keyword 'side'. Expected one of ['left', 'right']."
+        )
     if method not in ("scan", "scan_unrolled", "sort", "compare_all"):
-        raise ValueError(f"{method!r} is an invalid value for keyword 'method'. Expected one of ['sort', 'scan', 'scan_unrolled', 'compare_all'].")
+        raise ValueError(
+            f"{method!r} is an invalid value for keyword 'method'. Expected one of ['sort', 'scan', 'scan_unrolled', 'compare_all']."
+        )
     if len(shape_of(a)) != 1:
         raise ValueError("a should be 1-dimensional")
     x, y = promote_dtypes(a, v)
@@ -483,7 +539,8 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
     side = "right" if not right else "left"
     up = searchsorted(b, v, side=side)
     down = lax.sub(
-        fill_scalar(b.shape[0], up.dtype), searchsorted(lax.rev(b, (0,)), v, side="left" if side == "right" else "right")
+        fill_scalar(b.shape[0], up.dtype),
+        searchsorted(lax.rev(b, (0,)), v, side="left" if side == "right" else "right"),
     )
     from .selection import where
 
@@ -491,7 +548,12 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
 
 
 def bincount(
-    x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None, out_sharding: Any = None
+    x: Any,
+    weights: Any = None,
+    minlength: int = 0,
+    *,
+    length: int | None = None,
+    out_sharding: Any = None,
 ) -> Any:
     """Number of occurrences (or sum of weights) of each non-negative integer.
 
@@ -500,7 +562,9 @@ def bincount(
     check_arraylike("bincount", x)
     v = asarray(x)
     if not (dtypes.is_integer(v.dtype) or dtypes.is_bool(v.dtype)):
-        raise TypeError(f"x argument to bincount must have an integer type; got {dtypes.dtype_name(v.dtype)}")
+        raise TypeError(
+            f"x argument to bincount must have an integer type; got {dtypes.dtype_name(v.dtype)}"
+        )
     if v.ndim != 1:
         raise ValueError("only 1-dimensional input supported.")
     minlength = operator.index(minlength)
@@ -510,7 +574,10 @@ def bincount(
         v = convert(v, np.dtype(np.int32))
     if length is None:
         if isinstance(v, Tracer):
-            raise ConcretizationTypeError(v, "The error occurred because of argument 'x' of jnp.bincount. To avoid this error, pass a static `length` argument.")
+            raise ConcretizationTypeError(
+                v,
+                "The error occurred because of argument 'x' of jnp.bincount. To avoid this error, pass a static `length` argument.",
+            )
         n = max(minlength, int(np.asarray(v).max()) + 1 if v.size else 0)
     else:
         n = operator.index(length)

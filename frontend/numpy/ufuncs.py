@@ -120,7 +120,12 @@ def _make_binary(name: str, op: Callable, doc: str) -> Callable:
 
 def _make_binary_inexact(name: str, op: Callable, doc: str) -> Callable:
     def f(x1: Any, x2: Any, /) -> Any:
-        if type(x1) is ArrayImpl and type(x2) is ArrayImpl and x1.aval is x2.aval and x1.dtype in _floats:
+        if (
+            type(x1) is ArrayImpl
+            and type(x2) is ArrayImpl
+            and x1.aval is x2.aval
+            and x1.dtype in _floats
+        ):
             return op(x1, x2)
         return op(*promote_args_inexact(name, x1, x2))
 
