@@ -21,7 +21,8 @@ __all__ = ["COMPLEX_ROWS"]
 Pair = tuple[Expr, Expr]
 
 _exp, _log, _sin, _cos, _sinh, _cosh, _tan, _sqrt, _expm1, _log1p, _asinh = (
-    math_op(n) for n in "exp log sin cos sinh cosh tan sqrt expm1 log1p asinh".split()
+    math_op(n)
+    for n in ["exp", "log", "sin", "cos", "sinh", "cosh", "tan", "sqrt", "expm1", "log1p", "asinh"]
 )
 
 
@@ -37,9 +38,12 @@ def _join(t: ElementType, z: Pair) -> str:
 
 
 def _row(formula: Callable[..., Pair], wide: bool = True):
-    """A row of the elementwise table from a function of (x, y) pairs to a pair."""
+    """A row of the elementwise table from a function of (x, y) pairs to a pair.
 
-    def rule(b: ScalarBuilder, t: ElementType, *zs: str, accuracy=None) -> str:
+    Parameters of the primitive (`accuracy`) do not matter: every accuracy is the best.
+    """
+
+    def rule(b: ScalarBuilder, t: ElementType, *zs: str, **params) -> str:
         operands = [_parts(b, t, z, wide) for z in zs]
         return _join(t, formula(*operands))
 
@@ -345,7 +349,9 @@ def _tanh_pair(z: Pair) -> Pair:
     large = abs(x) > 22.0
     edge = copysign(x.const(1.0), x)
     finite_y = abs(y) < math.inf
-    tail = select(finite_y, 4.0 * _sin(y) * _cos(y) * _exp(-2.0 * abs(x)), copysign(y.const(0.0), y))
+    tail = select(
+        finite_y, 4.0 * _sin(y) * _cos(y) * _exp(-2.0 * abs(x)), copysign(y.const(0.0), y)
+    )
     re, im = select(large, edge, re), select(large, tail, im)
     return re, select(y.equals(0.0), y, im)
 
@@ -381,7 +387,7 @@ def _roots(z: Pair) -> tuple[Pair, Pair]:
 
 
 def _asin_pair(z: Pair) -> Pair:
-    x, y = z
+    x = z[0]
     (a, b), (c, d) = _roots(z)
     re = real_atan2(x, a * c - b * d)
     # Im(conj(sqrt(1 - z)) sqrt(1 + z)) is y / Re(...), which does not cancel.
@@ -394,9 +400,7 @@ def _inverse_special(z: Pair, re: Expr, im: Expr) -> Pair:
     x, y = z
     infinite = x.isinf() | y.isinf()
     zero, one = x.const(0.0), x.const(1.0)
-    angle = real_atan2(
-        copysign(select(x.isinf(), one, zero), x), select(y.isinf(), one, zero)
-    )
+    angle = real_atan2(copysign(select(x.isinf(), one, zero), x), select(y.isinf(), one, zero))
     re = select(infinite, select(x.isnan(), x, select(y.isnan(), y, angle)), re)
     im = select(infinite, copysign(y.const(math.inf), y), im)
     return re, im

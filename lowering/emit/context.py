@@ -1,10 +1,10 @@
-"""Emission state: values, groups of elementwise equations, constants, and the ops written so far."""
+"""Emission state: values, groups of elementwise equations, constants, ops written so far."""
 
 from __future__ import annotations
 
 import contextlib
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from .scalar import ScalarBuilder, float_text
 from .types import ElementType, element_type, tensor_type
 from .values import ARGUMENT, EMPTY, GROUP, IOTA, SCALAR, SPLAT, TENSOR, VIEW, Value
 
-__all__ = ["EmitContext"]
+__all__ = ["EmitContext", "apply_row"]
 
 _MISSING = object()
 
@@ -42,9 +42,10 @@ class _Group:
 
 
 class EmitContext:
-    """Writes one function. Emitters get it as their first argument; see README.md of this folder."""
+    """Writes one function. Emitters get it as their first argument; see this folder's README."""
 
-    def __init__(self) -> None:
+    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+        self.options = options or {}  # what emitters may depend on beside the jaxpr
         self.lines: list[str] = []  # the block being written
         self.entry: list[str] = []  # constants and argument loads, before everything else
         self.maps: dict[str, str] = {}  # affine map text -> alias
@@ -487,7 +488,7 @@ class EmitContext:
             if v.group is group:
                 return v.name
             self.flush(v.group)
-        elif kind == SCALAR or kind == SPLAT:
+        elif kind in (SCALAR, SPLAT):
             return v.name
         elif kind == IOTA:
             if v.shape[v.dims] != group.shape[v.dims]:
@@ -572,9 +573,7 @@ class EmitContext:
             return value
         source = value.type
         row = ELEMENTWISE["convert_element_type"].raw
-        return self.elementwise(
-            lambda b, xs: row(b, [source], t, xs, {}), [value], value.shape, t
-        )
+        return self.elementwise(lambda b, xs: row(b, [source], t, xs, {}), [value], value.shape, t)
 
     def flush(self, group: _Group) -> None:
         """Writes an open group as one linalg.generic that yields what is still going to be read."""
@@ -702,7 +701,7 @@ class EmitContext:
                 outs[atom] = outs.get(atom, 0) + 1
         live = []
         for eqn in reversed(jaxpr.eqns):
-            if not eqn.effects and not any([v in counts or v in outs for v in eqn.outvars]):
+            if not eqn.effects and not any(v in counts or v in outs for v in eqn.outvars):
                 continue
             live.append(eqn)
             for atom in eqn.invars:
@@ -736,7 +735,7 @@ class EmitContext:
                 compute = lambda b, xs: fn(b, types, t, xs, params)  # noqa: E731
             else:
                 by_kind = self._row(rule, types[0], name)
-                compute = lambda b, xs: _apply(b, by_kind, xs, types, t, params)  # noqa: E731
+                compute = lambda b, xs: apply_row(b, by_kind, xs, types, t, params)  # noqa: E731
             results = (self._elementwise(compute, operands, aval.shape, t),)
         else:
             emitter = EMITTERS.get(name)
@@ -744,7 +743,7 @@ class EmitContext:
                 raise NotImplementedError(self.describe(f"primitive '{name}' cannot be compiled"))
             if (
                 not eqn.effects
-                and all([0 in getattr(v.aval, "shape", ()) for v in outvars])
+                and all(0 in getattr(v.aval, "shape", ()) for v in outvars)
                 and outvars
             ):
                 results = [Value(v.aval.shape, element_type(v.aval.dtype), EMPTY) for v in outvars]
@@ -792,7 +791,7 @@ class EmitContext:
         return problem if file is None else f"{problem} (at {file}:{self.where.line})"
 
 
-def _apply(
+def apply_row(
     b: ScalarBuilder, row: Any, xs: list[str], types: list, t: ElementType, params: dict
 ) -> str:
     """One row of the elementwise table applied to register values."""

@@ -6,8 +6,10 @@ Complex rows are in complex_functions.py, conversions in conversions.py.
 from __future__ import annotations
 
 from .complex_functions import COMPLEX_ROWS as CX
+from .context import apply_row
+from .conversions import convert
 from .expr import Expr, copysign, select
-from .registry import elementwise
+from .registry import ELEMENTWISE, elementwise
 from .scalar import ScalarBuilder
 from .types import ElementType
 
@@ -33,6 +35,13 @@ def _library(function: str):
 
 
 # ---- arithmetic --------------------------------------------------------------------------------
+
+
+def _mul(b, ins, out, xs, params):
+    """Product of the operands converted to `out_dtype` first, if one is asked for."""
+    if ins[0] is not out:
+        xs = [convert(b, x, t, out) for x, t in zip(xs, ins, strict=True)]
+    return apply_row(b, ELEMENTWISE["mul"].by_kind[out.kind], xs, [out] * 2, out, {})
 
 
 def _int_div(b: ScalarBuilder, t: ElementType, x: str, y: str) -> str:
@@ -218,14 +227,12 @@ def _compare(predicate: str):
 
 
 def _total_order(predicate: str):
-    """Comparison in which -NaN < -inf < ... < -0 < 0 < ... < inf < NaN, by the integers of the bits."""
+    """Comparison by bits: -NaN < -inf < ... < -0 < 0 < ... < inf < NaN."""
 
     def rule(b, ins, out, xs, params):
         t = ins[0]
         if t.kind == "c":
-            parts = [
-                [_order_key(b, part(v, t), t.part) for v in xs] for part in (b.re, b.im)
-            ]
+            parts = [[_order_key(b, part(v, t), t.part) for v in xs] for part in (b.re, b.im)]
             return _lexicographic(b, predicate, parts, f"i{t.part.bits}")
         if t.kind == "f":
             integer = f"i{t.bits}"
@@ -275,14 +282,16 @@ def _select_n(b, ins, out, xs, params):
 elementwise("add", f="arith.addf", iu="arith.addi", c=CX["add"])
 elementwise("add_any", f="arith.addf", iu="arith.addi", c=CX["add"])
 elementwise("sub", f="arith.subf", iu="arith.subi", c=CX["sub"])
-elementwise("mul", f="arith.mulf", iu="arith.muli", b="arith.andi", c=CX["mul"])
+elementwise("mul", raw=_mul, f="arith.mulf", iu="arith.muli", b="arith.andi", c=CX["mul"])
 elementwise("div", f="arith.divf", iu=_int_div, c=CX["div"])
 elementwise("rem", f=_library("fmod"), iu=_int_rem)
 elementwise("neg", f="arith.negf", iu=_int_neg, c=CX["neg"])
 elementwise("abs", f="math.absf", i="math.absi", c=CX["abs"])
 elementwise("sign", f=_float_sign, i=_signed_sign, u=_unsigned_sign, c=CX["sign"])
 elementwise("max", f="arith.maximumf", i="arith.maxsi", u="arith.maxui", b="arith.ori", c=CX["max"])
-elementwise("min", f="arith.minimumf", i="arith.minsi", u="arith.minui", b="arith.andi", c=CX["min"])
+elementwise(
+    "min", f="arith.minimumf", i="arith.minsi", u="arith.minui", b="arith.andi", c=CX["min"]
+)
 elementwise("mulhi", i=_mulhi(True), u=_mulhi(False))
 elementwise("square", f=_square("arith.mulf"), iu=_square("arith.muli"), c=CX["square"])
 elementwise(
@@ -303,7 +312,7 @@ elementwise("is_finite", f=_is_finite)
 
 for _name in ("exp", "exp2", "log", "expm1", "log1p", "sin", "cos", "tan", "tanh", "sqrt"):
     elementwise(_name, f=_with_accuracy(_name), c=CX[_name])
-for _name in "sinh cosh asin acos atan asinh acosh atanh".split():
+for _name in ["sinh", "cosh", "asin", "acos", "atan", "asinh", "acosh", "atanh"]:
     elementwise(_name, f=_with_accuracy(_name), c=CX[_name])
 elementwise("cbrt", f=_with_accuracy("cbrt"))
 elementwise("rsqrt", f=_rsqrt, c=CX["rsqrt"])
@@ -311,7 +320,7 @@ elementwise("logistic", f=_library("logistic"), c=CX["logistic"])
 elementwise("atan2", f="math.atan2", c=CX["atan2"])
 elementwise("erf", f="math.erf")
 elementwise("erfc", f="math.erfc")
-for _name in "erf_inv lgamma digamma bessel_i0e bessel_i1e".split():
+for _name in ["erf_inv", "lgamma", "digamma", "bessel_i0e", "bessel_i1e"]:
     elementwise(_name, f=_library(_name))
 
 elementwise("real", c=lambda b, t, x: b.re(x, t))

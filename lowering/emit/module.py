@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from .context import EmitContext
 from .registry import load_rules
-from .types import ElementType, element_type, memref_type
+from .types import ElementType, buffer_form, element_type, memref_type
 from .values import ARGUMENT, EMPTY, SCALAR, Value
 
 __all__ = ["EmittedModule", "emit_module", "INLINE_CONSTANT_SIZE"]
@@ -33,14 +33,21 @@ class EmittedModule:
     out_types: tuple[tuple[tuple[int, ...], np.dtype], ...]
 
 
-def emit_module(closed: Any, *, name: str = "main", donated: Sequence[bool] = ()) -> EmittedModule:
+def emit_module(
+    closed: Any,
+    *,
+    name: str = "main",
+    donated: Sequence[bool] = (),
+    options: Mapping[str, Any] | None = None,
+) -> EmittedModule:
     """Emits a closed jaxpr as linalg on tensors.
 
-    `donated` says for each input whether the function may overwrite its buffer. Raises
+    `donated` says for each input whether the function may overwrite its buffer. `options` is for
+    emitters: `threefry_partitionable` (default True) chooses between two streams. Raises
     NotImplementedError, naming the primitive and the user's line, for what cannot be compiled.
     """
     load_rules()
-    ctx = EmitContext()
+    ctx = EmitContext(options)
     jaxpr = closed.jaxpr
     arguments: list[Value] = []
     signature: list[str] = []
@@ -50,7 +57,7 @@ def emit_module(closed: Any, *, name: str = "main", donated: Sequence[bool] = ()
     def argument(shape: tuple[int, ...], t: ElementType) -> Value:
         text = f"%arg{len(in_types)}"
         signature.append(f"{text}: {_buffer_type(shape, t)}")
-        in_types.append((shape, t.dtype))
+        in_types.append(buffer_form(shape, t))
         return Value(shape, t, EMPTY if 0 in shape else ARGUMENT, text)
 
     for position, const in enumerate(closed.consts):
@@ -67,7 +74,7 @@ def emit_module(closed: Any, *, name: str = "main", donated: Sequence[bool] = ()
         arguments.append(value)
 
     results = ctx.run(jaxpr, arguments, top=True)
-    out_types = [(v.shape, v.type.dtype) for v in results]
+    out_types = [buffer_form(v.shape, v.type) for v in results]
     for position, value in enumerate(results):
         out = f"%out{position}"
         type = _buffer_type(value.shape, value.type)

@@ -182,13 +182,9 @@ def _reduce(ctx, eqn, *operands):
     stored = [b.store(x, v.type) for x, v in zip(results, arrays, strict=True)]
     names = ctx.write_generic(
         inputs,
-        [
-            (s, tensor_type(shape, v.type.storage), kept)
-            for s, v in zip(start, arrays, strict=True)
-        ],
+        [(s, tensor_type(shape, v.type.storage), kept) for s, v in zip(start, arrays, strict=True)],
         iterators,
-        arguments
-        + [f"{a}: {v.type.storage}" for a, v in zip(accumulators, arrays, strict=True)],
+        arguments + [f"{a}: {v.type.storage}" for a, v in zip(accumulators, arrays, strict=True)],
         lines,
         stored,
     )

@@ -20,15 +20,15 @@ class Rule:
     ``c`` complex) to an MLIR op name or to a function ``(b, t, *operands, **params) -> SSA name``,
     with `b` a ScalarBuilder and `t` the ElementType of the operands. Narrow floats are widened
     before and the result is rounded after. A `raw` rule is one function
-    ``(b, in_types, out_type, operands, params)`` that sees register values as they are.
+    ``(b, in_types, out_type, operands, params)`` that sees register values as they are; it comes
+    first for equations, and reductions look into `by_kind`.
     """
 
-    __slots__ = ("by_kind", "decide", "raw")
+    __slots__ = ("by_kind", "raw")
 
-    def __init__(self, by_kind=None, raw=None, decide=0):
+    def __init__(self, by_kind=None, raw=None):
         self.by_kind = by_kind
         self.raw = raw
-        self.decide = decide
 
 
 def emits(*names: str) -> Callable[[Callable], Callable]:

@@ -1,6 +1,6 @@
-"""Element types of emitted IR: how each dtype is stored in memory and held in a register.
+"""Element types of emitted IR: how a dtype is stored in memory and held in a register.
 
-* storage: the element type of tensors and memrefs (bool, 4-bit integers and 8-bit floats are ``i8``).
+* storage: element type of tensors and memrefs (``i8`` for bool, 4-bit integers, 8-bit floats).
 * register: the type of a scalar SSA value between two equations (``i1`` for bool, ``i4`` for int4,
   the raw ``i8`` bits for 8-bit floats, the storage type otherwise).
 * wide: the float type arithmetic is done in (``f32`` for everything narrower than ``f32``).
@@ -13,7 +13,15 @@ import functools
 import ml_dtypes
 import numpy as np
 
-__all__ = ["ElementType", "element_type", "tensor_type", "memref_type", "Float8Format"]
+__all__ = [
+    "ElementType",
+    "element_type",
+    "key_type",
+    "tensor_type",
+    "memref_type",
+    "Float8Format",
+    "buffer_form",
+]
 
 
 class Float8Format:
@@ -100,7 +108,33 @@ class ElementType:
         return f"ElementType({self.name})"
 
 
-_CODES = ["bool", "int4", "uint4", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128", "float8_e4m3fn", "float8_e5m2", "float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e3m4", "float8_e4m3", "float8_e8m0fnu"]
+_CODES = [
+    "bool",
+    "int4",
+    "uint4",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+    "float8_e4m3fn",
+    "float8_e5m2",
+    "float8_e4m3b11fnuz",
+    "float8_e4m3fnuz",
+    "float8_e5m2fnuz",
+    "float8_e3m4",
+    "float8_e4m3",
+    "float8_e8m0fnu",
+]
 
 _by_dtype: dict = {}
 
@@ -113,6 +147,8 @@ def element_type(dtype) -> ElementType:
     found = _by_dtype.get(dtype)
     if found is not None:
         return found
+    if str(getattr(dtype, "name", "")).startswith("key<"):
+        return key_type(dtype)
     try:
         np_dtype = np.dtype(dtype)
     except TypeError:
@@ -126,6 +162,27 @@ def element_type(dtype) -> ElementType:
             made.part = element_type(np.dtype(f"float{made.bits // 2}"))
     _by_dtype[dtype] = _by_dtype[np_dtype]
     return _by_dtype[np_dtype]
+
+
+def key_type(dtype) -> ElementType:
+    """The type of typed PRNG keys: one 64-bit integer, the key's first word in the low half."""
+    if dtype.name != "key<fry>":
+        raise NotImplementedError(f"keys of dtype {dtype.name} cannot be compiled, only key<fry>")
+    found = _by_dtype.get(dtype)
+    if found is None:
+        found = next((t for t in _by_dtype.values() if t.name == dtype.name), None)
+        if found is None:
+            found = ElementType(np.dtype("uint64"), _CODES.index("uint64"))
+            found.name = dtype.name
+        _by_dtype[dtype] = found
+    return found
+
+
+def buffer_form(shape: tuple[int, ...], t: ElementType) -> tuple[tuple[int, ...], np.dtype]:
+    """Shape and dtype of the runtime's array for `shape` and `t`: a key is two uint32 there."""
+    if t.name == "key<fry>":
+        return (*shape, 2), np.dtype("uint32")
+    return shape, t.dtype
 
 
 @functools.lru_cache(maxsize=8192)

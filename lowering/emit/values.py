@@ -1,4 +1,4 @@
-"""What an array is while a module is being emitted: a tensor, or something cheaper that can become one."""
+"""What an array is during emission: a tensor, or something cheaper that can become one."""
 
 from __future__ import annotations
 

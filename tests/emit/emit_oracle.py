@@ -53,7 +53,7 @@ def run(fn, *args) -> list[np.ndarray]:
 
 
 def check(fn, *args, rtol=0.0, atol=0.0) -> None:
-    """Our results equal jax's: bit for bit (signs of zero included, NaN equals NaN) or to `rtol`."""
+    """Our results equal jax's: bit for bit (signs of zero too, NaN equals NaN) or to `rtol`."""
     expected = [np.asarray(r) for r in jax.tree_util.tree_leaves(jax.jit(fn)(*args))]
     compare(run(fn, *args), expected, rtol, atol)
 
@@ -95,7 +95,9 @@ def samples(name: str, seed: int = 0, pairs: bool = True) -> np.ndarray:
         info = ml_dtypes.iinfo(t)
         low, high = int(info.min), int(info.max)
         corners = [v for v in (0, 1, 2, 3, 5, 7, high, high - 1, low, low + 1, -1, -2) if v >= low]
-        values = [int(v) for v in random.integers(low, high, 100, dtype=_integer(name), endpoint=True)]
+        values = [
+            int(v) for v in random.integers(low, high, 100, dtype=_integer(name), endpoint=True)
+        ]
         wide = np.uint64 if name == "uint64" else np.int64
         return np.array([*_crossed(corners, seed), *values], dtype=wide).astype(t)
     corners = [

@@ -5,9 +5,8 @@ from __future__ import annotations
 import jax
 import numpy as np
 import pytest
-from jax import lax
-
 from emit_oracle import COMPLEX, DTYPES, FLOAT8, check, dtype, samples
+from jax import lax
 
 ALL = (*DTYPES, *FLOAT8, "float8_e8m0fnu")
 

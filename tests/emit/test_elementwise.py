@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from jax import lax
-
 from emit_oracle import FLOAT8, FLOATS, ONE_ULP, SIGNED, UNSIGNED, check, emitted, samples
+from jax import lax
 
 
 def binds(names: str):
@@ -110,6 +109,11 @@ def test_select_n():
     check(lambda w, *c: lax.select_n(w, *c), which, *cases)
     check(lambda w, *c: lax.select_n(w, *c), np.int32(1), *cases)
     check(lambda w, a, b: lax.select_n(w, a, b), np.bool_(True), cases[0], cases[1])
+
+
+def test_product_of_another_dtype():
+    x = np.array([100, -100, 3], np.int8)
+    check(lambda x: lax.mul(x, x, out_dtype=np.dtype("int32")), x)
 
 
 def test_division_by_zero_does_not_trap():

@@ -1,0 +1,116 @@
+"""Reductions against jax."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from emit_oracle import COMPLEX, DTYPES, FLOATS, check, dtype, emitted, normal
+from jax import lax
+
+SHAPES = (
+    ((5, 7), (1,)), ((5, 7), (0,)), ((5, 7), (0, 1)), ((2, 3, 4), (0, 2)), ((0, 3), (0,)),
+    ((3, 0), (0,)), ((1, 4), (0,)), ((6,), (0,)), ((3,), ()), ((4, 3, 1), (2,)),
+)  # fmt: skip
+TOLERANCE = {
+    "float16": 4e-3, "bfloat16": 2e-2, "float32": 1e-5, "float64": 1e-13, "complex64": 2e-4,
+    "complex128": 1e-12,
+}  # fmt: skip
+
+
+def reduction(name: str, axes):
+    extra = {"out_sharding": None} if name == "sum" else {}
+    primitive = getattr(lax, f"reduce_{name}_p")
+    return lambda x: primitive.bind(x, axes=axes, **extra)
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_all_shapes(name):
+    operations = ["sum", "prod", "max", "min"]
+    if name == "bool":
+        operations = ["and", "or", "max", "min"]
+    elif name in COMPLEX:
+        operations = ["sum", "prod"]
+    elif name not in FLOATS and "int4" not in name:
+        operations += ["and", "or", "xor"]
+    tolerance = TOLERANCE.get(name, 0.0)
+    arrays = [normal(name, shape) for shape, _ in SHAPES]
+
+    def every(*arrays):
+        return [
+            reduction(op, axes)(x)
+            for op in operations
+            for x, (_, axes) in zip(arrays, SHAPES, strict=True)
+        ]
+
+    check(every, *arrays, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", FLOATS)
+def test_nan_infinity_and_signed_zero(name):
+    x = np.array([[1, np.nan, 2], [-0.0, 0, -0.0], [np.inf, -np.inf, 3], [np.nan] * 3], dtype(name))
+    check(lambda x: [f(x, axis=1) for f in (jnp.max, jnp.min, jnp.sum, jnp.prod)], x)
+
+
+def test_narrow_sums_are_accumulated_in_f32():
+    check(reduction("sum", (0,)), np.ones(1000, dtype("bfloat16")))
+
+
+@pytest.mark.parametrize("name", [d for d in DTYPES if d not in COMPLEX and "int4" not in d])
+def test_arg_extremes(name):
+    arrays = [normal(name, n) for n in ((5, 7), (6,), (3, 1), (2, 3, 4))]
+
+    def every(*arrays):
+        return [
+            f(x, axis, index)
+            for x in arrays
+            for f in (lax.argmax, lax.argmin)
+            for axis in range(x.ndim)
+            for index in ("int32", "uint8")
+        ]
+
+    check(every, *arrays)
+    if name in FLOATS:
+        nan, inf = np.nan, np.inf
+        rows = [
+            [1, nan, 2, nan],
+            [-0.0, 0, -0.0, 0],
+            [inf, -inf, 3, inf],
+            [nan] * 4,
+            [-inf] * 4,
+            [inf] * 4,
+        ]
+        x = np.array(rows, dtype(name))
+        check(lambda x: (lax.argmax(x, 1, "int32"), lax.argmin(x, 1, "int32")), x)
+
+
+def test_generic_reduce():
+    x = normal("float32", (8, 10))
+    index = np.broadcast_to(np.arange(10, dtype=np.int32), (8, 10))
+
+    def larger(a, b):
+        keep = a[0] >= b[0]
+        return jnp.where(keep, a[0], b[0]), jnp.where(keep, a[1], b[1])
+
+    check(lambda x: lax.reduce(x, np.float32(3), jnp.maximum, (0,)), x)
+    check(lambda x: lax.reduce(x > 0, False, lambda a, b: a ^ b, (0, 1)), x)
+    check(
+        lambda x, i: lax.reduce((x, i), (np.float32(-np.inf), np.int32(0)), larger, (1,)), x, index
+    )
+    check(
+        lambda x: lax.reduce(x, np.array(1, x.dtype), lambda a, b: a + b, (0,)),
+        normal("bfloat16", (4, 3)),
+    )
+
+
+def test_compositions():
+    x = normal("float32", (8, 100))
+    check(lambda x: jax.nn.softmax(x), x, rtol=1e-5)
+    check(lambda x: (jnp.var(x, 0), jax.nn.logsumexp(x, 0)), x, rtol=1e-5)
+    check(lambda x: (lambda y: (y.sum(1), y))(jnp.exp(x) * 2), x, rtol=1e-5)
+
+
+def test_only_reader_takes_the_elementwise_body_in():
+    text = emitted(lambda x: (jnp.exp(x) * 2).sum(1), normal("float32", (8, 100)))
+    assert text.count("linalg.generic") == 1
