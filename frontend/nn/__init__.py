@@ -1,0 +1,1 @@
+"""Functions for neural networks: activations, normalisation, initializers."""
