@@ -1,18 +1,17 @@
 //===- gemm.cpp - dot_general for every dtype and layout ------------------===//
 //
 // config = [B, K, lhs batch dims (B), rhs batch dims (B), lhs contracting dims
-// (K), rhs contracting dims (K)]; the output's dims are batch, lhs free, rhs
-// free. Operands are read through their strides, so transposes cost nothing.
+// (K), rhs contracting dims (K), other lhs dims, other rhs dims]; the output's
+// dims are batch, lhs others, rhs others, each in the order given. Operands are read through their strides, so transposes cost nothing.
 // Complex products go to BLAS; the rest to the packed kernel of gemm_core.h,
 // which on AVX2 and AVX-512 equals OpenBLAS and, sharing the runtime's thread
 // pool, does not fight over cores with it. On other machines large real
-// products go to BLAS too. Sums are taken in the output's type (float for the
-// 16-bit floats); integers wrap.
+// products go to BLAS too. Both operands have one dtype, and so does the output
+// but for two widening cases: float16 and bfloat16 give float32, 8-bit integers
+// may give 32-bit ones. Integers wrap; booleans are combined by and, or.
 //
 //===----------------------------------------------------------------------===//
 #include "gemv.h"
-
-#include <type_traits>
 
 namespace lingon {
 namespace {
@@ -90,12 +89,14 @@ struct Problem {
   Dims batchDims; // strides of a, b, c
 };
 
-/// Copies a batch x rows x cols operand between a strided and a dense layout,
-/// converting. `which` picks the strides in the three groups.
-template <class To, class From>
-void copyOperand(To *to, const From *from, const Dims &batch, int inBatch,
+/// Copies a batch x rows x cols operand between a strided and a dense layout.
+/// `which` picks the strides in the three groups.
+template <class T>
+void copyOperand(void *to, const void *from, const Dims &batch, int inBatch,
                  const Dims &rows, int inRows, const Dims &cols, int inCols,
                  bool gather) {
+  T *dst = static_cast<T *>(to);
+  const T *src = static_cast<const T *>(from);
   int64_t nb = batch.total(), nr = rows.total(), nc = cols.total();
   parallelFor(nb * nr, maxOf<int64_t>(1, SerialElements / maxOf<int64_t>(nc, 1)),
               [&](int64_t begin, int64_t end) {
@@ -109,8 +110,10 @@ void copyOperand(To *to, const From *from, const Dims &batch, int inBatch,
                     int64_t at = base + cols.offset(inCols, j);
                     for (int64_t l = 0; l < inner; ++l) {
                       int64_t dense = i * nc + j + l, strided = at + l * step;
-                      to[gather ? dense : strided] =
-                          convert<To>(from[gather ? strided : dense]);
+                      if (gather)
+                        dst[dense] = src[strided];
+                      else
+                        dst[strided] = src[dense];
                     }
                   }
                 }
@@ -315,19 +318,14 @@ template <class W, class S, class O> void runBatch(const Problem &p) {
 
 typedef void (*BatchFn)(const Problem &);
 
-/// The product of operands of dtype `in` giving `out` without conversions.
-BatchFn directProduct(int32_t in, int32_t out, bool oneDepthBlock) {
+/// The product of operands of dtype `in` giving `out`; null if there is none.
+BatchFn productFor(int32_t in, int32_t out) {
   switch (out) {
   case Float32:
     return in == Float32    ? runBatch<float, float, float>
            : in == BFloat16 ? runBatch<float, BF16, float>
            : in == Float16  ? runBatch<float, F16, float>
                             : nullptr;
-  case BFloat16:
-    return in == BFloat16 && oneDepthBlock ? runBatch<float, BF16, BF16>
-                                           : nullptr;
-  case Float16:
-    return in == Float16 && oneDepthBlock ? runBatch<float, F16, F16> : nullptr;
   case Float64:
     return in == Float64 ? runBatch<double, double, double> : nullptr;
   case Complex64:
@@ -338,96 +336,38 @@ BatchFn directProduct(int32_t in, int32_t out, bool oneDepthBlock) {
     return in == Bool ? runBatch<uint32_t, Bool8, Bool8> : nullptr;
   case Int8:
   case UInt8:
-    return in == Int8 || in == UInt8 ? runBatch<uint16_t, uint8_t, uint8_t>
-                                     : nullptr;
+    return in == out ? runBatch<uint16_t, uint8_t, uint8_t> : nullptr;
   case Int16:
   case UInt16:
-    return in == Int16 || in == UInt16
-               ? runBatch<uint16_t, uint16_t, uint16_t>
-               : nullptr;
+    return in == out ? runBatch<uint16_t, uint16_t, uint16_t> : nullptr;
   case Int32:
   case UInt32:
-    return in == Int32 || in == UInt32 ? runBatch<uint32_t, uint32_t, uint32_t>
-           : in == Int8                ? runBatch<uint32_t, int8_t, uint32_t>
-           : in == UInt8               ? runBatch<uint32_t, uint8_t, uint32_t>
-                                       : nullptr;
-  default:
-    return in == Int64 || in == UInt64 ? runBatch<uint64_t, uint64_t, uint64_t>
-                                       : nullptr;
-  }
-}
-
-/// The dtype to convert operands to when there is no direct product.
-int32_t arithmeticType(int32_t in, int32_t out) {
-  switch (out) {
-  case Float16:
-  case BFloat16:
-  case Float32:
-    return in == Float64 ? Float64 : Float32;
-  default:
-    return out;
-  }
-}
-
-/// Calls fn(static_cast<T *>(nullptr)) for the element type of `dtype`.
-template <class Fn> void withType(int32_t dtype, Fn fn) {
-  switch (dtype) {
-  case Bool:
-    return fn(static_cast<Bool8 *>(nullptr));
-  case Int8:
-    return fn(static_cast<int8_t *>(nullptr));
-  case Int16:
-    return fn(static_cast<int16_t *>(nullptr));
-  case Int32:
-    return fn(static_cast<int32_t *>(nullptr));
+    return in == out     ? runBatch<uint32_t, uint32_t, uint32_t>
+           : in == Int8  ? runBatch<uint32_t, int8_t, uint32_t>
+           : in == UInt8 ? runBatch<uint32_t, uint8_t, uint32_t>
+                         : nullptr;
   case Int64:
-    return fn(static_cast<int64_t *>(nullptr));
-  case UInt8:
-    return fn(static_cast<uint8_t *>(nullptr));
-  case UInt16:
-    return fn(static_cast<uint16_t *>(nullptr));
-  case UInt32:
-    return fn(static_cast<uint32_t *>(nullptr));
   case UInt64:
-    return fn(static_cast<uint64_t *>(nullptr));
-  case Float16:
-    return fn(static_cast<F16 *>(nullptr));
-  case BFloat16:
-    return fn(static_cast<BF16 *>(nullptr));
-  case Float32:
-    return fn(static_cast<float *>(nullptr));
-  case Float64:
-    return fn(static_cast<double *>(nullptr));
-  case Complex64:
-    return fn(static_cast<C64 *>(nullptr));
-  case Complex128:
-    return fn(static_cast<C128 *>(nullptr));
+    return in == out ? runBatch<uint64_t, uint64_t, uint64_t> : nullptr;
+  default:
+    return nullptr;
   }
 }
 
-template <class T> struct IsComplex {
-  static constexpr bool value = false;
-};
-template <> struct IsComplex<C64> {
-  static constexpr bool value = true;
-};
-template <> struct IsComplex<C128> {
-  static constexpr bool value = true;
+struct Bytes16 {
+  uint64_t parts[2];
 };
 
-/// copyOperand by dtype. Complex never converts to real (JAX has no such dot).
-void copyAs(void *to, int32_t toType, const void *from, int32_t fromType,
-            const Dims &batch, int inBatch, const Dims &rows, int inRows,
-            const Dims &cols, int inCols, bool gather) {
-  withType(toType, [&](auto *t) {
-    using To = typename std::remove_pointer<decltype(t)>::type;
-    withType(fromType, [&](auto *f) {
-      using From = typename std::remove_pointer<decltype(f)>::type;
-      if constexpr (IsComplex<To>::value || !IsComplex<From>::value)
-        copyOperand(static_cast<To *>(to), static_cast<const From *>(from),
-                    batch, inBatch, rows, inRows, cols, inCols, gather);
-    });
-  });
+/// copyOperand by element size.
+void copyBytes(int64_t itemBytes, void *to, const void *from, const Dims &batch,
+               int inBatch, const Dims &rows, int inRows, const Dims &cols,
+               int inCols, bool gather) {
+  auto *copy = itemBytes == 1   ? copyOperand<uint8_t>
+               : itemBytes == 2 ? copyOperand<uint16_t>
+               : itemBytes == 4 ? copyOperand<uint32_t>
+               : itemBytes == 8 ? copyOperand<uint64_t>
+                                : copyOperand<Bytes16>;
+  copy(to, from, batch, inBatch, rows, inRows, cols, inCols, gather);
 }
 
 /// Dense batch strides rows * cols, for a packed copy of an operand.
@@ -456,28 +396,21 @@ void dotGeneral(const LingonBuffer *bufs, int64_t, const int64_t *config,
 
   Problem p;
   Dims rows, cols, depth; // rows: (lhs, out), cols: (rhs, out), depth: (lhs, rhs)
-  bool lhsUsed[MaxRank] = {}, rhsUsed[MaxRank] = {};
   int64_t at = 0;
   for (int64_t i = 0; i < nb; ++i, ++at) {
     p.batchDims.add(out.shape[at], lhs.strides[lhsBatch[i]],
                     rhs.strides[rhsBatch[i]], out.strides[at]);
-    lhsUsed[lhsBatch[i]] = rhsUsed[rhsBatch[i]] = true;
   }
   for (int64_t i = 0; i < nk; ++i) {
     depth.add(lhs.shape[lhsDepth[i]], lhs.strides[lhsDepth[i]],
               rhs.strides[rhsDepth[i]]);
-    lhsUsed[lhsDepth[i]] = rhsUsed[rhsDepth[i]] = true;
   }
-  for (int64_t d = 0; d < lhs.rank; ++d)
-    if (!lhsUsed[d]) {
-      rows.add(lhs.shape[d], lhs.strides[d], out.strides[at]);
-      ++at;
-    }
-  for (int64_t d = 0; d < rhs.rank; ++d)
-    if (!rhsUsed[d]) {
-      cols.add(rhs.shape[d], rhs.strides[d], out.strides[at]);
-      ++at;
-    }
+  const int64_t *lhsFree = rhsDepth + nk;
+  const int64_t *rhsFree = lhsFree + (lhs.rank - nb - nk);
+  for (const int64_t *d = lhsFree; d != rhsFree; ++d, ++at)
+    rows.add(lhs.shape[*d], lhs.strides[*d], out.strides[at]);
+  for (const int64_t *d = rhsFree; at < out.rank; ++d, ++at)
+    cols.add(rhs.shape[*d], rhs.strides[*d], out.strides[at]);
   depth.sort();
   p.m = rows.total();
   p.n = cols.total();
@@ -489,67 +422,50 @@ void dotGeneral(const LingonBuffer *bufs, int64_t, const int64_t *config,
     return zeroOutput(out, 0, static_cast<char *>(out.data),
                       itemSize(out.dtype));
 
-  bool oneBlock = p.k <= depthBlockOf<float>() || p.m == 1 || p.n == 1;
-  BatchFn direct = lhs.dtype == rhs.dtype
-                       ? directProduct(lhs.dtype, out.dtype, oneBlock)
-                       : nullptr;
-  int32_t inType = lhs.dtype, outType = out.dtype;
-  if (!direct) {
-    // Sum in a wider output first where narrow partial sums would be rounded.
-    if (lhs.dtype == rhs.dtype && (outType == BFloat16 || outType == Float16))
-      direct = directProduct(inType, Float32, oneBlock);
-    if (direct) {
-      outType = Float32;
-    } else {
-      inType = maxOf(arithmeticType(lhs.dtype, out.dtype),
-                     arithmeticType(rhs.dtype, out.dtype));
-      outType = out.dtype == Bool ? int32_t(Bool) : inType;
-      direct = directProduct(inType, outType, oneBlock);
-    }
-  }
-
+  BatchFn product =
+      lhs.dtype == rhs.dtype ? productFor(lhs.dtype, out.dtype) : nullptr;
+  if (!product)
+    return lingon_rt_set_error("dot_general: no kernel for these dtypes");
   bool lhsFits = rows.collapses(0, p.am) & depth.collapses(0, p.ak);
   bool rhsFits = cols.collapses(0, p.bn) & depth.collapses(1, p.bk);
   bool outFits = rows.collapses(1, p.cm) & cols.collapses(1, p.cn);
-  if (inType == Complex64 || inType == Complex128) {
+  if (lhs.dtype == Complex64 || lhs.dtype == Complex128) {
     bool transposed;
     int64_t ld;
     lhsFits = lhsFits && leading(p.m, p.k, p.am, p.ak, transposed, ld);
     rhsFits = rhsFits && leading(p.k, p.n, p.bk, p.bn, transposed, ld);
   }
-  bool copyLhs = !lhsFits || lhs.dtype != inType;
-  bool copyRhs = !rhsFits || rhs.dtype != inType;
-  bool copyOut = !outFits || out.dtype != outType;
   const Dims batch = p.batchDims;
-  Scratch<char> a(copyLhs ? p.batch * p.m * p.k * itemSize(inType) : 0);
-  Scratch<char> b(copyRhs ? p.batch * p.k * p.n * itemSize(inType) : 0);
-  Scratch<char> c(copyOut ? p.batch * p.m * p.n * itemSize(outType) : 0);
+  const int64_t inBytes = itemSize(lhs.dtype), outBytes = itemSize(out.dtype);
+  Scratch<char> a(lhsFits ? 0 : p.batch * p.m * p.k * inBytes);
+  Scratch<char> b(rhsFits ? 0 : p.batch * p.k * p.n * inBytes);
+  Scratch<char> c(outFits ? 0 : p.batch * p.m * p.n * outBytes);
   p.a = lhs.data;
   p.b = rhs.data;
   p.c = out.data;
-  if (copyLhs) {
-    copyAs(a, inType, lhs.data, lhs.dtype, batch, 0, rows, 0, depth, 0, true);
+  if (!lhsFits) {
+    copyBytes(inBytes, a, lhs.data, batch, 0, rows, 0, depth, 0, true);
     denseBatch(p.batchDims, 0, p.m * p.k);
     p.a = a;
     p.am = p.k;
     p.ak = 1;
   }
-  if (copyRhs) {
-    copyAs(b, inType, rhs.data, rhs.dtype, batch, 1, depth, 1, cols, 0, true);
+  if (!rhsFits) {
+    copyBytes(inBytes, b, rhs.data, batch, 1, depth, 1, cols, 0, true);
     denseBatch(p.batchDims, 1, p.k * p.n);
     p.b = b;
     p.bk = p.n;
     p.bn = 1;
   }
-  if (copyOut) {
+  if (!outFits) {
     denseBatch(p.batchDims, 2, p.m * p.n);
     p.c = c;
     p.cm = p.n;
     p.cn = 1;
   }
-  direct(p);
-  if (copyOut)
-    copyAs(out.data, out.dtype, c, outType, batch, 2, rows, 1, cols, 1, false);
+  product(p);
+  if (!outFits)
+    copyBytes(outBytes, out.data, c, batch, 2, rows, 1, cols, 1, false);
 }
 
 } // namespace

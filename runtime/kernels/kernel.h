@@ -46,6 +46,8 @@ int lingon_kernels_set_blas(const char *name, void *address);
 
 /// From the runtime: scratch memory and the thread pool. fn(ctx, begin, end)
 /// is called for disjoint ranges that cover [0, n).
+/// Makes the program's call fail with this message, a string literal.
+void lingon_rt_set_error(const char *message);
 void *lingon_rt_alloc(size_t size);
 void lingon_rt_free(void *ptr);
 int64_t lingon_rt_num_threads();

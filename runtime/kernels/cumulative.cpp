@@ -1,0 +1,325 @@
+//===- cumulative.cpp - Running sums, products, maxima, minima ------------===//
+//
+// config = [operation, axis, reverse], operation one of
+//   0 sum, 1 product, 2 maximum, 3 minimum: one input;
+//   4 linear recurrence: inputs a, b; y[i] = a[i] * y[i - 1] + b[i], y[-1] = 0.
+// Dtypes: 32 and 64-bit integers, floats, complex.
+// Sums are taken in blocks of a fixed size, so that the result does not depend
+// on the number of threads. Maxima and minima propagate NaN.
+//
+//===----------------------------------------------------------------------===//
+#include "convert.h"
+#include "rows.h"
+
+namespace lingon {
+namespace {
+
+enum Operation { Sum, Product, Maximum, Minimum, Recurrence };
+
+inline C64 add(C64 x, C64 y) { return {x.re + y.re, x.im + y.im}; }
+inline C128 add(C128 x, C128 y) { return {x.re + y.re, x.im + y.im}; }
+inline C64 multiply(C64 x, C64 y) {
+  return {x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re};
+}
+inline C128 multiply(C128 x, C128 y) {
+  return {x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re};
+}
+template <class W> W add(W x, W y) { return W(x + y); }
+template <class W> W multiply(W x, W y) { return W(x * y); }
+
+/// Order of maxima and minima: -0 below +0, complex numbers lexicographic.
+template <class W> bool less(W x, W y) { return x < y; }
+inline bool less(float x, float y) {
+  return x < y || (x == y && __builtin_signbit(x));
+}
+inline bool less(double x, double y) {
+  return x < y || (x == y && __builtin_signbit(x));
+}
+inline bool less(C64 x, C64 y) {
+  return x.re < y.re || (x.re == y.re && x.im < y.im);
+}
+inline bool less(C128 x, C128 y) {
+  return x.re < y.re || (x.re == y.re && x.im < y.im);
+}
+template <class W> bool isNan(W x) { return x != x; }
+inline bool isNan(C64 x) { return x.re != x.re || x.im != x.im; }
+inline bool isNan(C128 x) { return x.re != x.re || x.im != x.im; }
+
+template <class W, int Op> inline W combine(W x, W y) {
+  if constexpr (Op == Sum)
+    return add(x, y);
+  else if constexpr (Op == Product)
+    return multiply(x, y);
+  else if constexpr (Op == Maximum)
+    return isNan(x) ? x : (isNan(y) || less(x, y)) ? y : x;
+  else
+    return isNan(x) ? x : (isNan(y) || less(y, x)) ? y : x;
+}
+
+constexpr int64_t Chunk = 256, Chains = 8, Block = Chunk * Chains;
+/// Elements of a row that one task of a parallel scan takes.
+constexpr int64_t Segment = 1 << 16;
+
+/// Scans x[0, n) in place; returns its last element. n >= 1.
+template <class W, int Op> W scanBlock(W *x, int64_t n) {
+  if (n < Block) {
+    for (int64_t i = 1; i < n; ++i)
+      x[i] = combine<W, Op>(x[i - 1], x[i]);
+    return x[n - 1];
+  }
+  // Independent chains hide the latency of the operation; afterwards each
+  // chunk takes in the total of those before it.
+  W total[Chains];
+#pragma GCC unroll 8
+  for (int c = 0; c < Chains; ++c)
+    total[c] = x[c * Chunk];
+  for (int64_t i = 1; i < Chunk; ++i)
+#pragma GCC unroll 8
+    for (int c = 0; c < Chains; ++c)
+      x[c * Chunk + i] = total[c] =
+          combine<W, Op>(total[c], x[c * Chunk + i]);
+  W carry = total[0];
+  for (int c = 1; c < Chains; ++c) {
+    W *chunk = x + c * Chunk;
+    for (int64_t i = 0; i < Chunk; ++i)
+      chunk[i] = combine<W, Op>(carry, chunk[i]);
+    carry = chunk[Chunk - 1];
+  }
+  return carry;
+}
+
+/// A scan of elements [begin, end) of a row in scan order, which is from the
+/// last element back when the steps are negative. `carry` is what comes before,
+/// if `carried`.
+template <class T, int Op>
+void scanRange(const T *in, int64_t inStep, T *out, int64_t outStep,
+               int64_t begin, int64_t end, bool carried, T carry) {
+  T buffer[Block];
+  for (int64_t i = begin; i < end; i += Block) {
+    int64_t n = minOf(Block, end - i);
+    const T *from = in + i * inStep;
+    for (int64_t j = 0; j < n; ++j)
+      buffer[j] = from[j * inStep];
+    T total = scanBlock<T, Op>(buffer, n);
+    T *to = out + i * outStep;
+    if (carried) {
+      for (int64_t j = 0; j < n; ++j)
+        to[j * outStep] = combine<T, Op>(carry, buffer[j]);
+      carry = combine<T, Op>(carry, total);
+    } else {
+      for (int64_t j = 0; j < n; ++j)
+        to[j * outStep] = buffer[j];
+      carry = total;
+    }
+    carried = true;
+  }
+}
+
+template <class T, int Op>
+T reduceRange(const T *in, int64_t inStep, int64_t begin, int64_t end) {
+  T total[Chains];
+  int64_t i = begin;
+  for (int c = 0; c < Chains; ++c)
+    total[c] = in[(i + c) * inStep];
+  for (i += Chains; i + Chains <= end; i += Chains)
+#pragma GCC unroll 8
+    for (int c = 0; c < Chains; ++c)
+      total[c] = combine<T, Op>(total[c], in[(i + c) * inStep]);
+  T result = total[0];
+  for (int c = 1; c < Chains; ++c)
+    result = combine<T, Op>(result, total[c]);
+  for (; i < end; ++i)
+    result = combine<T, Op>(result, in[i * inStep]);
+  return result;
+}
+
+/// One long row: totals of the segments, their scan, then the segments.
+template <class T, int Op>
+void scanSegments(const T *in, int64_t inStep, T *out, int64_t outStep,
+                  int64_t n) {
+  const int64_t segments = (n + Segment - 1) / Segment;
+  Scratch<T> storage(segments);
+  T *totals = storage;
+  parallelFor(segments - 1, 1, [=](int64_t begin, int64_t end) {
+    for (int64_t s = begin; s < end; ++s)
+      totals[s] =
+          reduceRange<T, Op>(in, inStep, s * Segment, (s + 1) * Segment);
+  });
+  for (int64_t s = 1; s + 1 < segments; ++s)
+    totals[s] = combine<T, Op>(totals[s - 1], totals[s]);
+  parallelFor(segments, 1, [=](int64_t begin, int64_t end) {
+    for (int64_t s = begin; s < end; ++s)
+      scanRange<T, Op>(in, inStep, out, outStep, s * Segment,
+                          minOf(n, (s + 1) * Segment), s > 0,
+                          s > 0 ? totals[s - 1] : T{});
+  });
+}
+
+/// Columns [0, width) of a scan over `n` rows: vectorises along the columns.
+template <class T, int Op>
+void scanColumns(const T *in, int64_t inStep, T *out, int64_t outStep,
+                 int64_t n, int64_t width) {
+  constexpr int64_t Columns = 512;
+  T carry[Columns];
+  for (int64_t first = 0; first < width; first += Columns) {
+    const int64_t cols = minOf(Columns, width - first);
+    const T *from = in + first;
+    T *to = out + first;
+    for (int64_t j = 0; j < cols; ++j) {
+      carry[j] = to[j] = from[j];
+    }
+    for (int64_t i = 1; i < n; ++i) {
+      from += inStep;
+      to += outStep;
+      for (int64_t j = 0; j < cols; ++j) {
+        carry[j] = to[j] = combine<T, Op>(carry[j], from[j]);
+      }
+    }
+  }
+}
+
+/// The dimension other than `axis` along which both buffers are contiguous, of
+/// at least eight elements, or -1.
+int64_t contiguousDim(const LingonBuffer &in, const LingonBuffer &out,
+                      int64_t axis) {
+  for (int64_t d = in.rank - 1; d >= 0; --d)
+    if (d != axis && in.strides[d] == 1 && out.strides[d] == 1 &&
+        in.shape[d] >= 8)
+      return d;
+  return -1;
+}
+
+template <class T, int Op>
+void scanAs(const LingonBuffer &in, const LingonBuffer &out, int64_t axis,
+            bool reverse) {
+  const int64_t n = in.shape[axis];
+  const int64_t sign = reverse ? -1 : 1, start = reverse ? n - 1 : 0;
+  const int64_t inStep = sign * in.strides[axis];
+  const int64_t outStep = sign * out.strides[axis];
+  const int64_t inStart = start * in.strides[axis];
+  const int64_t outStart = start * out.strides[axis];
+  Rows from(in, axis), to(out, axis);
+  const int64_t vector = contiguousDim(in, out, axis);
+  if (vector >= 0) {
+    // Rows whose other indices agree are scanned side by side, in parts.
+    const int64_t width = in.shape[vector];
+    const int64_t parts = maxOf<int64_t>(1, width / 256);
+    const int64_t part = (width + parts - 1) / parts;
+    int64_t shape[64];
+    for (int64_t d = 0; d < in.rank; ++d)
+      shape[d] = d == vector ? 1 : in.shape[d];
+    const LingonBuffer inOne = {in.data, in.rank, shape, in.strides, in.dtype};
+    const LingonBuffer outOne = {out.data, out.rank, shape, out.strides,
+                                 out.dtype};
+    Rows fromOne(inOne, axis), toOne(outOne, axis);
+    parallelFor(fromOne.count() * parts, maxOf<int64_t>(1, Segment / (n * part)),
+                [&](int64_t begin, int64_t end) {
+                  for (int64_t i = begin; i < end; ++i) {
+                    int64_t first = i % parts * part;
+                    if (first >= width)
+                      continue;
+                    const T *x =
+                        reinterpret_cast<const T *>(fromOne.row(i / parts));
+                    T *y = reinterpret_cast<T *>(toOne.row(i / parts));
+                    scanColumns<T, Op>(x + inStart + first, inStep,
+                                          y + outStart + first, outStep, n,
+                                          minOf(part, width - first));
+                  }
+                });
+    return;
+  }
+  if (n >= 4 * Segment && from.count() < lingon_rt_num_threads()) {
+    for (int64_t r = 0, rows = from.count(); r < rows; ++r)
+      scanSegments<T, Op>(reinterpret_cast<const T *>(from.row(r)) + inStart,
+                             inStep, reinterpret_cast<T *>(to.row(r)) + outStart,
+                             outStep, n);
+    return;
+  }
+  parallelFor(from.count(), maxOf<int64_t>(1, Segment / n),
+              [&](int64_t begin, int64_t end) {
+                for (int64_t r = begin; r < end; ++r)
+                  scanRange<T, Op>(
+                      reinterpret_cast<const T *>(from.row(r)) + inStart,
+                      inStep, reinterpret_cast<T *>(to.row(r)) + outStart,
+                      outStep, 0, n, false, T{});
+              });
+}
+
+/// y[i] = a[i] * y[i - 1] + b[i], row by row.
+template <class T>
+void recurrence(const LingonBuffer &a, const LingonBuffer &b,
+                const LingonBuffer &out, int64_t axis, bool reverse) {
+  const int64_t n = a.shape[axis];
+  Rows factors(a, axis), terms(b, axis), to(out, axis);
+  parallelFor(to.count(), maxOf<int64_t>(1, Segment / n),
+              [&](int64_t begin, int64_t end) {
+                for (int64_t r = begin; r < end; ++r) {
+                  const T *f = reinterpret_cast<const T *>(factors.row(r));
+                  const T *t = reinterpret_cast<const T *>(terms.row(r));
+                  T *y = reinterpret_cast<T *>(to.row(r));
+                  T state = T{};
+                  for (int64_t k = 0; k < n; ++k) {
+                    int64_t i = reverse ? n - 1 - k : k;
+                    T term = t[i * terms.stride()];
+                    state = k == 0
+                                ? term
+                                : add(multiply(f[i * factors.stride()], state),
+                                      term);
+                    y[i * to.stride()] = state;
+                  }
+                }
+              });
+}
+
+/// T for maxima and minima; U, of the same size, for sums and products, which
+/// in integers wrap.
+template <class T, class U>
+void run(const LingonBuffer *bufs, int64_t operation, int64_t axis,
+         bool reverse) {
+  switch (operation) {
+  case Sum:
+    return scanAs<U, Sum>(bufs[0], bufs[1], axis, reverse);
+  case Product:
+    return scanAs<U, Product>(bufs[0], bufs[1], axis, reverse);
+  case Maximum:
+    return scanAs<T, Maximum>(bufs[0], bufs[1], axis, reverse);
+  case Minimum:
+    return scanAs<T, Minimum>(bufs[0], bufs[1], axis, reverse);
+  default:
+    return recurrence<U>(bufs[0], bufs[1], bufs[2], axis, reverse);
+  }
+}
+
+void cumulative(const LingonBuffer *bufs, int64_t, const int64_t *config,
+                int64_t) {
+  const int64_t operation = config[0], axis = config[1];
+  const bool reverse = config[2] != 0;
+  for (int64_t d = 0; d < bufs[0].rank; ++d)
+    if (bufs[0].shape[d] == 0)
+      return;
+  switch (bufs[0].dtype) {
+  case Int32:
+    return run<int32_t, uint32_t>(bufs, operation, axis, reverse);
+  case UInt32:
+    return run<uint32_t, uint32_t>(bufs, operation, axis, reverse);
+  case Int64:
+    return run<int64_t, uint64_t>(bufs, operation, axis, reverse);
+  case UInt64:
+    return run<uint64_t, uint64_t>(bufs, operation, axis, reverse);
+  case Float32:
+    return run<float, float>(bufs, operation, axis, reverse);
+  case Float64:
+    return run<double, double>(bufs, operation, axis, reverse);
+  case Complex64:
+    return run<C64, C64>(bufs, operation, axis, reverse);
+  case Complex128:
+    return run<C128, C128>(bufs, operation, axis, reverse);
+  default:
+    return lingon_rt_set_error("cumulative: no kernel for this dtype");
+  }
+}
+
+} // namespace
+} // namespace lingon
+
+LINGON_KERNEL(cumulative, lingon::cumulative)
