@@ -8,6 +8,7 @@ The data are the 1797 images of 8 x 8 pixels that scikit-learn ships. Run as
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 import time
 
@@ -33,7 +34,7 @@ def load(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 def init(key: jax.Array, sizes: list[int]) -> list[dict[str, jax.Array]]:
     """Weights and biases of a multi-layer perceptron."""
     layers = []
-    for m, n in zip(sizes, sizes[1:], strict=False):
+    for m, n in itertools.pairwise(sizes):
         key, sub = jax.random.split(key)
         layers.append({"w": jax.random.normal(sub, (m, n)) * (2 / m) ** 0.5, "b": jnp.zeros(n)})
     return layers
@@ -83,7 +84,9 @@ def progress(step: int, steps: int, text: str) -> None:
 
 
 def main() -> float:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--steps", type=int, default=600)
     parser.add_argument("--width", type=int, default=128)
     parser.add_argument("--batch", type=int, default=128)

@@ -168,7 +168,9 @@ def device_put(
         try:
             get_aval(leaf)
         except TypeError:
-            raise TypeError(f"Argument '{leaf}' of type {type(leaf)} is not a valid JAX type") from None
+            raise TypeError(
+                f"Argument '{leaf}' of type {type(leaf)} is not a valid JAX type"
+            ) from None
         return eager.as_array(leaf)
 
     return pytree.tree_map(put, x)

@@ -7,7 +7,13 @@ script.py` runs one that says `import jax`.
 from __future__ import annotations
 
 import importlib as _importlib
+import os as _os
 from typing import Any as _Any
+
+# In a source tree the layers are folders beside this one, as they are named in pyproject.toml.
+_here = _os.path.dirname(_os.path.abspath(__file__))
+if not _os.path.isdir(_os.path.join(_here, "frontend")):
+    __path__.append(_os.path.dirname(_here))
 
 import lingon.frontend.numpy.array_methods as _array_methods
 from lingon.frontend.api import (

@@ -30,7 +30,7 @@ class _Finder(importlib.abc.MetaPathFinder):
         if name != "jax" and not name.startswith("jax."):
             return None
         own = "lingon" + name[len("jax") :]
-        if own.split(".")[1:2] and own.split(".")[1] in _internal or not _exists(own):
+        if (own.split(".")[1:2] and own.split(".")[1] in _internal) or not _exists(own):
             raise ModuleNotFoundError(
                 f"lingon has no module {name!r} (yet); it was asked for as jax, which is lingon in "
                 "this process",

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...runtime import ArrayImpl
-from . import dtypes, eager
+from . import dtypes
 from .devices import Device, Shard, SingleDeviceSharding, device_of, sharding_of
 from .trace import Tracer
 
@@ -128,7 +128,12 @@ def _iter(self: Any) -> Iterator[Any]:
     if not self.ndim:
         raise TypeError("iteration over a 0-d array")
     a, weak = self._numpy(), self.weak_type
-    return iter([ArrayImpl.from_numpy(a[i : i + 1].reshape(a.shape[1:]), weak, copy=True) for i in range(a.shape[0])])
+    return iter(
+        [
+            ArrayImpl.from_numpy(a[i : i + 1].reshape(a.shape[1:]), weak, copy=True)
+            for i in range(a.shape[0])
+        ]
+    )
 
 
 def _repr(self: Any) -> str:
@@ -199,8 +204,6 @@ def _shards(self: Any) -> list[Shard]:
 
 def _copy_to_host_async(self: Any) -> None:
     """Start copying to the host; arrays of the CPU are there already."""
-
-
 
 
 attach(

@@ -37,7 +37,9 @@ class ShapedArray(AbstractValue):
 
     def __init__(self, shape: Sequence[Any], dtype: Any, weak_type: bool = False):
         self.shape = tuple(shape)
-        self.dtype = dtype if isinstance(dtype, (np.dtype, dtypes.ExtendedDType)) else np.dtype(dtype)
+        self.dtype = (
+            dtype if isinstance(dtype, (np.dtype, dtypes.ExtendedDType)) else np.dtype(dtype)
+        )
         self.weak_type = weak_type
         self._hash = hash((self.shape, self.dtype, weak_type))
 

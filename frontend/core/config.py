@@ -70,6 +70,8 @@ class Option:
 
 
 _options: dict[str, Option] = {}
+
+
 def trace_key() -> tuple:
     """The values of all options that can change what a function traces or compiles to."""
     return tuple(o.value for o in _options.values() if o.affects_tracing)
@@ -249,61 +251,86 @@ def _unknown(name: str) -> str:
 config = Config()
 
 enable_x64 = define(
-    "jax_enable_x64", False, "Keep 64-bit types instead of truncating to 32 bits.",
+    "jax_enable_x64",
+    False,
+    "Keep 64-bit types instead of truncating to 32 bits.",
     affects_tracing=True,
 )
 dtype_promotion = define(
-    "jax_numpy_dtype_promotion", "standard",
+    "jax_numpy_dtype_promotion",
+    "standard",
     "'standard' promotes by the lattice, 'strict' refuses implicit promotion.",
-    parse=choice("standard", "strict"), affects_tracing=True,
+    parse=choice("standard", "strict"),
+    affects_tracing=True,
 )
 explicit_x64_dtypes = define(
-    "jax_explicit_x64_dtypes", "warn",
+    "jax_explicit_x64_dtypes",
+    "warn",
     "What an explicitly requested 64-bit dtype does while x64 is disabled.",
     parse=choice("warn", "allow", "error"),
 )
 rank_promotion = define(
-    "jax_numpy_rank_promotion", "allow",
+    "jax_numpy_rank_promotion",
+    "allow",
     "What happens when operands of different rank are broadcast: allow, warn or raise.",
-    parse=choice("allow", "warn", "raise"), affects_tracing=True,
+    parse=choice("allow", "warn", "raise"),
+    affects_tracing=True,
 )
 default_matmul_precision = define(
-    "jax_default_matmul_precision", None, "Precision of contractions where none is given.",
-    parse=parse_optional_str, affects_tracing=True,
+    "jax_default_matmul_precision",
+    None,
+    "Precision of contractions where none is given.",
+    parse=parse_optional_str,
+    affects_tracing=True,
 )
 debug_nans = define(
     "jax_debug_nans", False, "Raise FloatingPointError where a NaN appears.", affects_tracing=True
 )
 debug_infs = define(
-    "jax_debug_infs", False, "Raise FloatingPointError where an infinity appears.",
+    "jax_debug_infs",
+    False,
+    "Raise FloatingPointError where an infinity appears.",
     affects_tracing=True,
 )
 disable_jit = define(
     "jax_disable_jit", False, "Run jitted functions as ordinary Python.", affects_tracing=True
 )
 check_tracer_leaks = define(
-    "jax_check_tracer_leaks", False, "Raise when a tracer outlives its trace.",
+    "jax_check_tracer_leaks",
+    False,
+    "Raise when a tracer outlives its trace.",
     affects_tracing=True,
 )
 log_compiles = define("jax_log_compiles", False, "Log each compilation.")
-explain_cache_misses = define("jax_explain_cache_misses", False, "Log why a jitted function was traced again.")
+explain_cache_misses = define(
+    "jax_explain_cache_misses", False, "Log why a jitted function was traced again."
+)
 default_prng_impl = define(
-    "jax_default_prng_impl", "threefry2x32", "Implementation of new PRNG keys.",
-    parse=choice("threefry2x32"), affects_tracing=True,
+    "jax_default_prng_impl",
+    "threefry2x32",
+    "Implementation of new PRNG keys.",
+    parse=choice("threefry2x32"),
+    affects_tracing=True,
 )
 enable_custom_prng = define(
     "jax_enable_custom_prng", False, "PRNGKey returns typed keys.", affects_tracing=True
 )
 threefry_partitionable = define(
-    "jax_threefry_partitionable", True, "Streams do not depend on how an array is split.",
+    "jax_threefry_partitionable",
+    True,
+    "Streams do not depend on how an array is split.",
     affects_tracing=True,
 )
 platform = define(
-    "jax_platforms", None, "Comma-separated platforms to use; 'cpu' is available.",
+    "jax_platforms",
+    None,
+    "Comma-separated platforms to use; 'cpu' is available.",
     parse=parse_optional_str,
 )
 traceback_filtering = define(
-    "jax_traceback_filtering", "auto", "How lingon's own frames are hidden in tracebacks.",
+    "jax_traceback_filtering",
+    "auto",
+    "How lingon's own frames are hidden in tracebacks.",
     parse=choice("off", "tracebackhide", "remove_frames", "quiet_remove_frames", "auto"),
 )
 default_device = define(
@@ -313,11 +340,15 @@ enable_compilation_cache = define(
     "jax_enable_compilation_cache", True, "Keep compiled programs on disk."
 )
 compilation_cache_dir = define(
-    "jax_compilation_cache_dir", None, "Folder of the on-disk compile cache.",
+    "jax_compilation_cache_dir",
+    None,
+    "Folder of the on-disk compile cache.",
     parse=parse_optional_str,
 )
 compilation_cache_max_size = define(
-    "jax_compilation_cache_max_size", 256 << 20, "Bytes that the on-disk compile cache may use.",
+    "jax_compilation_cache_max_size",
+    256 << 20,
+    "Bytes that the on-disk compile cache may use.",
     parse=parse_int,
 )
 pprint_use_color = define("jax_pprint_use_color", False, "Print jaxprs in colour.")

@@ -130,10 +130,10 @@ def check_user_dtype(dtype: Any, name: str = "dtype") -> np.dtype:
 
 _category: dict[np.dtype, str] = {
     _bool: "bool",
-    **{d: "signed" for d in _signed},
-    **{d: "unsigned" for d in _unsigned},
-    **{d: "float" for d in _floats},
-    **{d: "complex" for d in _complex},
+    **dict.fromkeys(_signed, "signed"),
+    **dict.fromkeys(_unsigned, "unsigned"),
+    **dict.fromkeys(_floats, "float"),
+    **dict.fromkeys(_complex, "complex"),
 }
 
 
@@ -302,7 +302,11 @@ def _weak_node(dt: np.dtype) -> Any:
     return {"bool": dt, "signed": "i*", "unsigned": "i*", "float": "f*", "complex": "c*"}[c]
 
 
-_weak_default = {"i*": np.dtype(np.int64), "f*": np.dtype(np.float64), "c*": np.dtype(np.complex128)}
+_weak_default = {
+    "i*": np.dtype(np.int64),
+    "f*": np.dtype(np.float64),
+    "c*": np.dtype(np.complex128),
+}
 
 
 @functools.lru_cache(maxsize=8192)
@@ -398,7 +402,10 @@ def to_inexact(dt: Any) -> np.dtype:
     return dt if is_inexact(dt) else default_float()
 
 
-_REAL = {np.dtype(np.complex64): np.dtype(np.float32), np.dtype(np.complex128): np.dtype(np.float64)}
+_REAL = {
+    np.dtype(np.complex64): np.dtype(np.float32),
+    np.dtype(np.complex128): np.dtype(np.float64),
+}
 _COMPLEX_OF = {np.dtype(np.float64): np.dtype(np.complex128)}
 
 
@@ -411,7 +418,11 @@ def to_complex(dt: Any) -> np.dtype:
     """The complex dtype that holds values of `dt`."""
     if is_complex(dt):
         return dt
-    return _COMPLEX_OF.get(dt, np.dtype(np.complex64)) if is_float(dt) else canonicalize_dtype(np.complex128)
+    return (
+        _COMPLEX_OF.get(dt, np.dtype(np.complex64))
+        if is_float(dt)
+        else canonicalize_dtype(np.complex128)
+    )
 
 
 def finfo(dtype: Any) -> Any:

@@ -128,7 +128,7 @@ def evaluate(prim: Primitive, args: Sequence[Any], params: dict) -> Any:
         return run_compiled(prim, args, avals, out, params)
     ins = [
         a._numpy() if type(a) is ArrayImpl else to_numpy(a, v)
-        for a, v in zip(args, avals)  # noqa: B905
+        for a, v in zip(args, avals)
     ]
     res = quietly(reference, ins, params)
     if prim.multiple_results:

@@ -98,7 +98,9 @@ class Jaxpr:
         self.constvars, self.invars = list(constvars), list(invars)
         self.outvars, self.eqns = list(outvars), list(eqns)
         if effects is None:
-            effects = frozenset().union(*(e.effects for e in self.eqns)) if self.eqns else frozenset()
+            effects = (
+                frozenset().union(*(e.effects for e in self.eqns)) if self.eqns else frozenset()
+            )
         self.effects = effects
         self.debug_info = debug_info
 
@@ -168,7 +170,9 @@ class ClosedJaxpr:
             self.cache[key] = make()
         return self.cache[key]
 
-    def replace(self, *, jaxpr: Jaxpr | None = None, consts: Sequence[Any] | None = None) -> ClosedJaxpr:
+    def replace(
+        self, *, jaxpr: Jaxpr | None = None, consts: Sequence[Any] | None = None
+    ) -> ClosedJaxpr:
         return ClosedJaxpr(
             self.jaxpr if jaxpr is None else jaxpr, self.consts if consts is None else consts
         )

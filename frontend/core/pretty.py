@@ -65,7 +65,11 @@ def literal_text(x: Literal) -> str:
 
 
 def _block(head: str, lines: Sequence[str], tail: str) -> str:
-    return head + "".join("\n" + "\n".join("  " + s for s in line.split("\n")) for line in lines) + tail
+    return (
+        head
+        + "".join("\n" + "\n".join("  " + s for s in line.split("\n")) for line in lines)
+        + tail
+    )
 
 
 class Printer:
@@ -131,7 +135,11 @@ class Printer:
         texts = [f"{k}={self.value(v, 0, True)}" for k, v in parts]
         if not any("\n" in t for t in texts):
             one = f"{lead}[{' '.join(texts)}] {rhs_args}{note}"
-            if flat or (indent + len(one) - len(note) <= self.width) and (len(parts) == 1 or not has_jaxpr or len(one) + indent <= self.width):
+            if (
+                flat
+                or ((indent + len(one) - len(note) <= self.width)
+                and (len(parts) == 1 or not has_jaxpr or len(one) + indent <= self.width))
+            ):
                 return one
         elif flat:
             return None
@@ -169,7 +177,9 @@ class Printer:
         return str(v)
 
 
-def jaxpr_text(jaxpr: Jaxpr, *, source_info: bool = False, name_stack: bool = False, **_: Any) -> str:
+def jaxpr_text(
+    jaxpr: Jaxpr, *, source_info: bool = False, name_stack: bool = False, **_: Any
+) -> str:
     """The jaxpr in JAX's text form; `source_info=True` adds each equation's user line."""
     return Printer(source_info, name_stack).jaxpr(jaxpr, 0)
 

@@ -72,7 +72,9 @@ def add_tangents(a: Any, b: Any) -> Any:
 # --- jvp -----------------------------------------------------------------------------------
 
 
-def zero_jvp(primitive: Primitive, primals: Sequence[Any], tangents: Sequence[Any], params: dict) -> Any:
+def zero_jvp(
+    primitive: Primitive, primals: Sequence[Any], tangents: Sequence[Any], params: dict
+) -> Any:
     """For primitives whose results have no tangent: comparisons, integer operations, rounding."""
     out = primitive.bind(*primals, **params)
     if primitive.multiple_results:
@@ -80,7 +82,9 @@ def zero_jvp(primitive: Primitive, primals: Sequence[Any], tangents: Sequence[An
     return out, Zero.of(out)
 
 
-def linear_jvp(primitive: Primitive, primals: Sequence[Any], tangents: Sequence[Any], params: dict) -> Any:
+def linear_jvp(
+    primitive: Primitive, primals: Sequence[Any], tangents: Sequence[Any], params: dict
+) -> Any:
     """For primitives linear in all their operands together."""
     out = primitive.bind(*primals, **params)
     if all(type(t) is Zero for t in tangents):
@@ -93,7 +97,9 @@ def operand_jvps(*rules: Callable[..., Any] | None) -> Callable[..., Any]:
     """For single-result primitives: `rules[i](t, out, *primals, **params)` is the contribution of
     operand i's tangent `t`; None where the operand has none."""
 
-    def jvp(primitive: Primitive, primals: Sequence[Any], tangents: Sequence[Any], params: dict) -> Any:
+    def jvp(
+        primitive: Primitive, primals: Sequence[Any], tangents: Sequence[Any], params: dict
+    ) -> Any:
         out = primitive.bind(*primals, **params)
         terms = [
             rule(t, out, *primals, **params)
@@ -114,11 +120,16 @@ def linear_operands(*which: int) -> Callable[..., Any]:
     """For primitives linear in the operands `which` together, the others being held fixed: the
     tangent is the primitive applied to those tangents."""
 
-    def jvp(primitive: Primitive, primals: Sequence[Any], tangents: Sequence[Any], params: dict) -> Any:
+    def jvp(
+        primitive: Primitive, primals: Sequence[Any], tangents: Sequence[Any], params: dict
+    ) -> Any:
         out = primitive.bind(*primals, **params)
         if all(type(tangents[i]) is Zero for i in which):
             return out, Zero.of(out)
-        args = [instantiate(t) if i in which else p for i, (p, t) in enumerate(zip(primals, tangents, strict=True))]
+        args = [
+            instantiate(t) if i in which else p
+            for i, (p, t) in enumerate(zip(primals, tangents, strict=True))
+        ]
         return out, primitive.bind(*args, **params)
 
     return jvp
@@ -127,7 +138,9 @@ def linear_operands(*which: int) -> Callable[..., Any]:
 def jvp_rule(f: Callable[..., Any]) -> Callable[..., Any]:
     """A rule written as `f(primals, tangents, **params) -> (out, tangent_out)`."""
 
-    def jvp(primitive: Primitive, primals: Sequence[Any], tangents: Sequence[Any], params: dict) -> Any:
+    def jvp(
+        primitive: Primitive, primals: Sequence[Any], tangents: Sequence[Any], params: dict
+    ) -> Any:
         return f(primals, tangents, **params)
 
     return jvp
@@ -183,7 +196,9 @@ def transpose_rule(f: Callable[..., Any]) -> Callable[..., Any]:
 def batch_rule(f: Callable[..., Any]) -> Callable[..., Any]:
     """A rule written as `f(axis_size, args, dims, **params) -> (out, dim)`."""
 
-    def batch(primitive: Primitive, axis: Any, args: Sequence[Any], dims: Sequence[Any], params: dict) -> Any:
+    def batch(
+        primitive: Primitive, axis: Any, args: Sequence[Any], dims: Sequence[Any], params: dict
+    ) -> Any:
         return f(axis.size, args, dims, **params)
 
     return batch

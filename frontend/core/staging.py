@@ -166,7 +166,9 @@ _literal_types = {bool, int, float, complex}
 
 
 def trace_to_jaxpr(
-    f: Callable[..., Sequence[Any]], in_avals: Sequence[AbstractValue], debug: DebugInfo | None = None
+    f: Callable[..., Sequence[Any]],
+    in_avals: Sequence[AbstractValue],
+    debug: DebugInfo | None = None,
 ) -> tuple[Jaxpr, list[Any]]:
     """Trace a function of flat arguments to a jaxpr.
 
@@ -184,7 +186,9 @@ def trace_to_jaxpr(
 
 
 def trace_to_closed(
-    f: Callable[..., Sequence[Any]], in_avals: Sequence[AbstractValue], debug: DebugInfo | None = None
+    f: Callable[..., Sequence[Any]],
+    in_avals: Sequence[AbstractValue],
+    debug: DebugInfo | None = None,
 ) -> ClosedJaxpr:
     """Like `trace_to_jaxpr`, as a closed jaxpr."""
     jaxpr, consts = trace_to_jaxpr(f, in_avals, debug)

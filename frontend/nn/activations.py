@@ -29,7 +29,11 @@ def relu(x: Any) -> Any:
     return u.maximum(x, 0)
 
 
-relu.defjvps(lambda g, ans, x: lax.select(lax.gt(x, fill_scalar(0, aval_of(x).dtype)), g, lax.full_like(g, 0)))
+relu.defjvps(
+    lambda g, ans, x: lax.select(
+        lax.gt(x, fill_scalar(0, aval_of(x).dtype)), g, lax.full_like(g, 0)
+    )
+)
 
 
 @library_jit

@@ -61,22 +61,30 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
     return init
 
 
-def truncated_normal(stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, upper: Any = 2.0) -> Initializer:
+def truncated_normal(
+    stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, upper: Any = 2.0
+) -> Initializer:
     """An initializer with normal values truncated to stddev * [lower, upper]."""
 
     def init(key: Any, shape: Any, dtype: Any = dtype, out_sharding: Any = None) -> Any:
         dt = _dtype(dtype)
-        return lax.mul(samplers.truncated_normal(key, lower, upper, shape, dt), fill_scalar(stddev, dt))
+        return lax.mul(
+            samplers.truncated_normal(key, lower, upper, shape, dt), fill_scalar(stddev, dt)
+        )
 
     return init
 
 
-def _fans(shape: Sequence[int], in_axis: Any, out_axis: Any, batch_axis: Any) -> tuple[float, float]:
+def _fans(
+    shape: Sequence[int], in_axis: Any, out_axis: Any, batch_axis: Any
+) -> tuple[float, float]:
     def size(axes: Any) -> int:
         return math.prod(shape[a] for a in axes) if isinstance(axes, (tuple, list)) else shape[axes]
 
     if len(shape) <= 1:
-        raise ValueError(f"Can't compute input and output sizes of a {len(shape)}-dimensional weights tensor. Must be at least 2D.")
+        raise ValueError(
+            f"Can't compute input and output sizes of a {len(shape)}-dimensional weights tensor. Must be at least 2D."
+        )
     fan_in, fan_out, batch = size(in_axis), size(out_axis), size(batch_axis)
     field = math.prod(shape) / fan_in / fan_out / batch
     return fan_in * field, fan_out * field
@@ -129,7 +137,9 @@ def variance_scaling(
 
 
 def _named(scale: float, mode: str, distribution: str, doc: str) -> Callable[..., Initializer]:
-    def make(in_axis: Any = -2, out_axis: Any = -1, batch_axis: Any = (), dtype: Any = None) -> Initializer:
+    def make(
+        in_axis: Any = -2, out_axis: Any = -1, batch_axis: Any = (), dtype: Any = None
+    ) -> Initializer:
         return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
 
     make.__doc__ = doc
@@ -137,7 +147,9 @@ def _named(scale: float, mode: str, distribution: str, doc: str) -> Callable[...
 
 
 glorot_uniform = xavier_uniform = _named(1.0, "fan_avg", "uniform", "Glorot uniform initializer.")
-glorot_normal = xavier_normal = _named(1.0, "fan_avg", "truncated_normal", "Glorot normal initializer.")
+glorot_normal = xavier_normal = _named(
+    1.0, "fan_avg", "truncated_normal", "Glorot normal initializer."
+)
 lecun_uniform = _named(1.0, "fan_in", "uniform", "Lecun uniform initializer.")
 lecun_normal = _named(1.0, "fan_in", "truncated_normal", "Lecun normal initializer.")
 he_uniform = kaiming_uniform = _named(2.0, "fan_in", "uniform", "He uniform initializer.")

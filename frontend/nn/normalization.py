@@ -26,7 +26,12 @@ from ..transforms.jit import library_jit
 
 
 def logsumexp(
-    a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False, where: Any = None
+    a: Any,
+    axis: Any = None,
+    b: Any = None,
+    keepdims: bool = False,
+    return_sign: bool = False,
+    where: Any = None,
 ) -> Any:
     """log(sum(b * exp(a))) over axes, without overflow.
 
@@ -39,7 +44,13 @@ def logsumexp(
         (x,) = promote_args_inexact("logsumexp", a)
         w = None
     axes = canonical_axes(axis, x.ndim)
-    top = reductions.max(lax.real(x) if dtypes.is_complex(x.dtype) else x, axis=axes, keepdims=keepdims, where=where, initial=-np.inf)
+    top = reductions.max(
+        lax.real(x) if dtypes.is_complex(x.dtype) else x,
+        axis=axes,
+        keepdims=keepdims,
+        where=where,
+        initial=-np.inf,
+    )
     top = lax.stop_gradient(lax.select(lax.is_finite(top), top, lax.full_like(top, 0)))
     wide = top if keepdims else lax.expand_dims(top, axes)
     e = u.exp(u.subtract(x, wide))
@@ -98,7 +109,9 @@ def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
 def _standardize(x: Any, axis: Any, mean: Any, variance: Any, epsilon: Any, where: Any) -> Any:
     m = reductions.mean(x, axis, keepdims=True, where=where) if mean is None else mean
     if variance is None:
-        variance = u.subtract(reductions.mean(u.square(x), axis, keepdims=True, where=where), u.square(m))
+        variance = u.subtract(
+            reductions.mean(u.square(x), axis, keepdims=True, where=where), u.square(m)
+        )
     return u.multiply(u.subtract(x, m), lax.rsqrt(u.add(variance, epsilon)))
 
 
@@ -137,7 +150,9 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> A
     if isinstance(num_classes, Tracer):
         from ..core.errors import ConcretizationTypeError
 
-        raise ConcretizationTypeError(num_classes, "The error arose in jax.nn.one_hot argument `num_classes`.")
+        raise ConcretizationTypeError(
+            num_classes, "The error arose in jax.nn.one_hot argument `num_classes`."
+        )
     n = operator.index(num_classes)
     dt = dtypes.default_float() if dtype is None else dtypes.check_user_dtype(dtype)
     check_arraylike("one_hot", x) if not isinstance(x, (list, tuple)) else None
@@ -164,16 +179,25 @@ def dot_product_attention(
     """
     q, k, v = (asarray(t) for t in (query, key, value))
     if q.ndim not in (3, 4) or k.ndim != q.ndim or v.ndim != q.ndim:
-        raise ValueError(f"dot_product_attention: operands must have rank 3 or 4, got shapes {q.shape}, {k.shape}, {v.shape}")
+        raise ValueError(
+            f"dot_product_attention: operands must have rank 3 or 4, got shapes {q.shape}, {k.shape}, {v.shape}"
+        )
     heads, kv_heads = q.shape[-2], k.shape[-2]
     if heads % kv_heads:
-        raise ValueError(f"The number of query heads must be a multiple of key/value heads, but got {heads} vs {kv_heads}")
+        raise ValueError(
+            f"The number of query heads must be a multiple of key/value heads, but got {heads} vs {kv_heads}"
+        )
     if heads != kv_heads:
         from ..numpy.manipulation import repeat
 
         k, v = repeat(k, heads // kv_heads, axis=-2), repeat(v, heads // kv_heads, axis=-2)
     factor = 1.0 / np.sqrt(q.shape[-1]) if scale is None else scale
-    scores = products.einsum("...tnh,...snh->...nts", q, k, preferred_element_type=np.float32 if q.dtype.itemsize < 4 else None)
+    scores = products.einsum(
+        "...tnh,...snh->...nts",
+        q,
+        k,
+        preferred_element_type=np.float32 if q.dtype.itemsize < 4 else None,
+    )
     scores = scores * fill_scalar(factor, scores.dtype)
     if bias is not None:
         scores = scores + bias

@@ -127,7 +127,11 @@ def clone(key: Any) -> Any:
 
 def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
     """New keys derived from one: `num` of them, or an array of keys of that shape."""
-    shape = tuple(operator.index(n) for n in num) if isinstance(num, (tuple, list)) else (operator.index(num),)
+    shape = (
+        tuple(operator.index(n) for n in num)
+        if isinstance(num, (tuple, list))
+        else (operator.index(num),)
+    )
     if any(n < 0 for n in shape):
         raise ValueError(f"split: the number of keys must not be negative, got {num}")
     return like(random_split_p.bind(typed(key, "split"), shape=shape), key)

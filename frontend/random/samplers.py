@@ -53,7 +53,9 @@ def _broadcast_shape(who: str, shape: Any, *params: Any) -> tuple[int, ...]:
     except ValueError:
         fits = False
     if not fits:
-        raise ValueError(f"{who} parameter shapes must be broadcast-compatible with shape argument, got {shapes} and {out}")
+        raise ValueError(
+            f"{who} parameter shapes must be broadcast-compatible with shape argument, got {shapes} and {out}"
+        )
     return out
 
 
@@ -64,13 +66,25 @@ def _scalar(value: Any, dt: Any) -> Any:
 def _lead(x: Any, rank: int) -> Any:
     """A parameter with leading axes of size 1, for broadcasting against the samples."""
     n = len(u.shape_of(x))
-    return lax.broadcast_in_dim(x, (1,) * (rank - n) + u.shape_of(x), tuple(range(rank - n, rank))) if n < rank else x
+    return (
+        lax.broadcast_in_dim(x, (1,) * (rank - n) + u.shape_of(x), tuple(range(rank - n, rank)))
+        if n < rank
+        else x
+    )
 
 
 # --- uniform and normal --------------------------------------------------------------------
 
 
-def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0, *, out_sharding: Any = None) -> Any:
+def uniform(
+    key: Any,
+    shape: Any = (),
+    dtype: Any = None,
+    minval: Any = 0.0,
+    maxval: Any = 1.0,
+    *,
+    out_sharding: Any = None,
+) -> Any:
     """Uniform floats in [minval, maxval)."""
     k = typed(key, "uniform")
     dt = _float("uniform", dtype)
@@ -123,12 +137,22 @@ def _normal_real(key: Any, shape: tuple, dtype: Any) -> Any:
     return lax.mul(_scalar(np.sqrt(2), dtype), lax.erf_inv(x))
 
 
-def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def truncated_normal(
+    key: Any,
+    lower: Any,
+    upper: Any,
+    shape: Any = None,
+    dtype: Any = None,
+    *,
+    out_sharding: Any = None,
+) -> Any:
     """Standard normal floats conditioned to lie in (lower, upper)."""
     k = typed(key, "truncated_normal")
     dt = _float("truncated_normal", dtype)
     u.check_arraylike("truncated_normal", lower, upper)
-    return _truncated_normal(k, lower, upper, shape=_broadcast_shape("truncated_normal", shape, lower, upper), dtype=dt)
+    return _truncated_normal(
+        k, lower, upper, shape=_broadcast_shape("truncated_normal", shape, lower, upper), dtype=dt
+    )
 
 
 @library_jit(static_argnames=("shape", "dtype"))
@@ -141,15 +165,23 @@ def _truncated_normal(key: Any, lower: Any, upper: Any, shape: tuple, dtype: Any
     x = lax.mul(root, lax.erf_inv(uniform(key, shape, dtype, a, b)))
     return clip(
         x,
-        lax.nextafter(lax.stop_gradient(lo), _scalar(np.inf, dtype) if not u.shape_of(lo) else lax.full_like(lo, np.inf)),
-        lax.nextafter(lax.stop_gradient(hi), _scalar(-np.inf, dtype) if not u.shape_of(hi) else lax.full_like(hi, -np.inf)),
+        lax.nextafter(
+            lax.stop_gradient(lo),
+            _scalar(np.inf, dtype) if not u.shape_of(lo) else lax.full_like(lo, np.inf),
+        ),
+        lax.nextafter(
+            lax.stop_gradient(hi),
+            _scalar(-np.inf, dtype) if not u.shape_of(hi) else lax.full_like(hi, -np.inf),
+        ),
     )
 
 
 # --- integers ------------------------------------------------------------------------------
 
 
-def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def randint(
+    key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *, out_sharding: Any = None
+) -> Any:
     """Uniform integers in [minval, maxval)."""
     k = typed(key, "randint")
     dt = _int("randint", dtype)
@@ -175,8 +207,12 @@ def _randint(key: Any, minval: Any, maxval: Any, shape: tuple, dtype: Any) -> An
     info = dtypes.iinfo(dtype)
     top = clip(_scalar(info.max, dtype), *(_scalar(v, maxval.dtype) for v in _limits(maxval.dtype)))
     beyond = lax.gt(maxval, u.convert(top, maxval.dtype))
-    low = u.convert(clip(minval, *(_scalar(v, minval.dtype) for v in _inside(minval.dtype, info))), dtype)
-    high = u.convert(clip(maxval, *(_scalar(v, maxval.dtype) for v in _inside(maxval.dtype, info))), dtype)
+    low = u.convert(
+        clip(minval, *(_scalar(v, minval.dtype) for v in _inside(minval.dtype, info))), dtype
+    )
+    high = u.convert(
+        clip(maxval, *(_scalar(v, maxval.dtype) for v in _inside(maxval.dtype, info))), dtype
+    )
     low, high = _lead(low, len(shape)), _lead(high, len(shape))
     bits = 8 * dtype.itemsize
     keys = split(key)
@@ -210,7 +246,9 @@ def _inside(dt: Any, info: Any) -> tuple[int, int]:
 # --- from uniform --------------------------------------------------------------------------
 
 
-def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, out_sharding: Any = None) -> Any:
+def bernoulli(
+    key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, out_sharding: Any = None
+) -> Any:
     """Booleans that are true with probability `p`. Mode 'high' resolves small probabilities."""
     if mode not in ("high", "low"):
         raise ValueError(f"got mode={mode!r}, expected 'high' or 'low'")
@@ -218,8 +256,12 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, o
     u.check_arraylike("bernoulli", p)
     dt = dtypes.canonicalize_dtype(get_aval(p).dtype)  # type: ignore[attr-defined]
     if not dtypes.is_float(dt):
-        raise TypeError(f"bernoulli probability `p` must have a floating dtype, got {dtypes.dtype_name(dt)}.")
-    return _bernoulli(k, u.convert(u.asarray(p), dt), shape=_broadcast_shape("bernoulli", shape, p), mode=mode)
+        raise TypeError(
+            f"bernoulli probability `p` must have a floating dtype, got {dtypes.dtype_name(dt)}."
+        )
+    return _bernoulli(
+        k, u.convert(u.asarray(p), dt), shape=_broadcast_shape("bernoulli", shape, p), mode=mode
+    )
 
 
 @library_jit(static_argnames=("shape", "mode"))
@@ -242,10 +284,19 @@ def _exponential(key: Any, shape: tuple, dtype: Any) -> Any:
     return lax.neg(lax.log1p(lax.neg(uniform(key, shape, dtype))))
 
 
-def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None, *, out_sharding: Any = None) -> Any:
+def gumbel(
+    key: Any,
+    shape: Any = (),
+    dtype: Any = None,
+    mode: str | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Any:
     """Standard Gumbel floats."""
     if mode not in (None, "high", "low"):
-        raise ValueError(f"Must provide valid mode for gumbel, got {mode!r}; expected 'high' or 'low'")
+        raise ValueError(
+            f"Must provide valid mode for gumbel, got {mode!r}; expected 'high' or 'low'"
+        )
     if mode == "high":
         raise NotImplementedError("gumbel: mode='high'")
     k = typed(key, "gumbel")

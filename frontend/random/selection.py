@@ -38,7 +38,9 @@ def categorical(
         out = canonical_shape(shape)
         tail = out[len(out) - len(batch) :] if batch else ()
         if len(out) < len(batch) or (batch and u.broadcast_shapes(tail, batch) != tuple(tail)):
-            raise ValueError(f"categorical parameter shapes must be broadcast-compatible with shape argument, got {batch} and {out}")
+            raise ValueError(
+                f"categorical parameter shapes must be broadcast-compatible with shape argument, got {batch} and {out}"
+            )
     prefix = out[: len(out) - len(batch)]
     if replace:
         position = axis - x.ndim
@@ -52,7 +54,9 @@ def categorical(
     noise = lax.add(gumbel(k, x.shape, x.dtype, mode), x)
     n = math.prod(prefix)
     if n > x.shape[axis]:
-        raise ValueError(f"Number of samples without replacement ({n}) cannot exceed number of categories ({x.shape[axis]}).")
+        raise ValueError(
+            f"Number of samples without replacement ({n}) cannot exceed number of categories ({x.shape[axis]})."
+        )
     _, order = lax.top_k(manipulation.moveaxis(noise, axis, -1), n)
     order = manipulation.moveaxis(order, -1, 0)
     return lax.reshape(order, out)
@@ -69,7 +73,9 @@ def _shuffle(key: Any, x: Any, axis: int) -> Any:
     return x
 
 
-def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Any = None) -> Any:
+def permutation(
+    key: Any, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Any = None
+) -> Any:
     """`range(x)`, or an array's slices along an axis, in random order.
 
     With `independent` each line along the axis is shuffled for itself.
@@ -90,7 +96,13 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, o
 
 
 def choice(
-    key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = None, axis: int = 0, mode: str | None = None
+    key: Any,
+    a: Any,
+    shape: Any = (),
+    replace: bool = True,
+    p: Any = None,
+    axis: int = 0,
+    mode: str | None = None,
 ) -> Any:
     """Samples of `range(a)`, or of an array's slices along an axis, with probabilities `p`.
 
@@ -110,7 +122,9 @@ def choice(
     if draws and n <= 0:
         raise ValueError("a must be greater than 0 unless no samples are taken")
     if not replace and draws > n:
-        raise ValueError(f"Cannot take a larger sample (size {draws}) than population (size {n}) when 'replace=False'")
+        raise ValueError(
+            f"Cannot take a larger sample (size {draws}) than population (size {n}) when 'replace=False'"
+        )
 
     def pick(index: Any) -> Any:
         return index if arr.ndim == 0 else searching.take(arr, index, axis=axis)
@@ -128,10 +142,15 @@ def choice(
     u.check_arraylike("choice", p)
     (weights,) = u.promote_dtypes_inexact(p)
     if weights.shape != (n,):
-        raise ValueError(f"p must be None or a 1D vector with the same size as a.shape[axis]. p has shape {weights.shape} and a.shape[axis] is {n}.")
+        raise ValueError(
+            f"p must be None or a 1D vector with the same size as a.shape[axis]. p has shape {weights.shape} and a.shape[axis] is {n}."
+        )
     if replace:
         cumulative = reductions.cumsum(weights)
-        r = lax.mul(cumulative[-1], lax.sub(creation.fill_scalar(1, weights.dtype), uniform(k, out, weights.dtype)))
+        r = lax.mul(
+            cumulative[-1],
+            lax.sub(creation.fill_scalar(1, weights.dtype), uniform(k, out, weights.dtype)),
+        )
         index = searching.searchsorted(cumulative, r)
     else:
         scores = lax.add(gumbel(k, (n,), weights.dtype, mode), lax.log(weights))

@@ -19,7 +19,15 @@ class ShapeDtypeStruct:
 
     __slots__ = ("dtype", "shape", "sharding", "weak_type")
 
-    def __init__(self, shape: Sequence[int], dtype: Any, *, sharding: Any = None, weak_type: bool = False, vma: Any = None):
+    def __init__(
+        self,
+        shape: Sequence[int],
+        dtype: Any,
+        *,
+        sharding: Any = None,
+        weak_type: bool = False,
+        vma: Any = None,
+    ):
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype must be specified.")
         self.shape = tuple(shape)
@@ -46,7 +54,9 @@ class ShapeDtypeStruct:
     def update(self, **changes: Any) -> ShapeDtypeStruct:
         """A copy with some attributes replaced."""
         v = {k: changes.get(k, getattr(self, k)) for k in self.__slots__}
-        return ShapeDtypeStruct(v["shape"], v["dtype"], sharding=v["sharding"], weak_type=v["weak_type"])
+        return ShapeDtypeStruct(
+            v["shape"], v["dtype"], sharding=v["sharding"], weak_type=v["weak_type"]
+        )
 
     def __eq__(self, other: Any) -> bool:
         return isinstance(other, ShapeDtypeStruct) and (
@@ -62,7 +72,9 @@ def aval_of_struct(x: Any) -> ShapedArray:
     if type(x) in aval_of_type:
         return get_aval(x)  # type: ignore[return-value]
     if hasattr(x, "shape") and hasattr(x, "dtype"):
-        return ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype), getattr(x, "weak_type", False))
+        return ShapedArray(
+            x.shape, dtypes.canonicalize_dtype(x.dtype), getattr(x, "weak_type", False)
+        )
     return get_aval(x)  # type: ignore[return-value]
 
 

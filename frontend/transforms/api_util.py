@@ -164,7 +164,9 @@ def check_results(f: Any, traced_for: str, outs: Iterable[Any], out_tree: Any = 
             ) from None
 
 
-def check_arguments(f: Any, leaves: Sequence[Any], in_tree: Any, purpose: str = "a jit-wrapped function") -> list[Any]:
+def check_arguments(
+    f: Any, leaves: Sequence[Any], in_tree: Any, purpose: str = "a jit-wrapped function"
+) -> list[Any]:
     """The avals of flat arguments. Raises TypeError naming the path of one that is no array."""
     avals = []
     for i, x in enumerate(leaves):

@@ -37,7 +37,9 @@ def _instantiate(t: Any) -> Any:
     return _zero_tangent(t.aval) if type(t) is Zero else t
 
 
-def _select_args(args: tuple, argnums: int | Sequence[int], who: str) -> tuple[tuple[int, ...], bool]:
+def _select_args(
+    args: tuple, argnums: int | Sequence[int], who: str
+) -> tuple[tuple[int, ...], bool]:
     single = isinstance(argnums, (int, np.integer))
     nums = (int(argnums),) if single else tuple(argnums)  # type: ignore[arg-type]
     top = max(nums) if nums else -1
@@ -126,7 +128,12 @@ class _Aux:
 
 
 def _linearize(
-    f: Callable[..., Any], in_tree: Any, leaves: Sequence[Any], active: Sequence[bool], has_aux: bool, who: str
+    f: Callable[..., Any],
+    in_tree: Any,
+    leaves: Sequence[Any],
+    active: Sequence[bool],
+    has_aux: bool,
+    who: str,
 ) -> tuple[list[Any], Any, Linearized, Any]:
     """(flat outputs, output tree, linear map, aux or None) of `f` at flat arguments."""
     flat = FlatFun(f, in_tree, has_aux, who)
@@ -297,7 +304,9 @@ def jvp(fun: Callable, primals: Any, tangents: Any, has_aux: bool = False) -> tu
         aux_leaves[:] = outs[n:]
         return outs[:n]
 
-    ts = [Zero.of(p) if get_aval(t).dtype == dtypes.float0 else t for p, t in zip(ps, ts, strict=True)]  # type: ignore[attr-defined]
+    ts = [
+        Zero.of(p) if get_aval(t).dtype == dtypes.float0 else t for p, t in zip(ps, ts, strict=True)
+    ]  # type: ignore[attr-defined]
     outs, touts = jvp_flat(run, ps, ts)
     out = (
         pytree.tree_unflatten(flat.out_tree, outs),
@@ -311,7 +320,15 @@ def jvp(fun: Callable, primals: Any, tangents: Any, has_aux: bool = False) -> tu
 class VJP:
     """The pullback that `vjp` returns: cotangents of the outputs to cotangents of the arguments."""
 
-    def __init__(self, lin: Linearized, in_tree: Any, out_tree: Any, active: Sequence[bool], in_avals: Any, fun: Any):
+    def __init__(
+        self,
+        lin: Linearized,
+        in_tree: Any,
+        out_tree: Any,
+        active: Sequence[bool],
+        in_avals: Any,
+        fun: Any,
+    ):
         self._lin, self.in_tree, self.out_tree = lin, in_tree, out_tree
         self._active, self._in_avals, self._fun = active, in_avals, fun
 
@@ -422,7 +439,9 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Any = ()) -> Cal
     def transposed(ct: Any) -> tuple:
         cts, tree = pytree.tree_flatten(ct)
         if tree != out_tree:
-            raise TypeError(f"cotangent tree does not match function output, expected {out_tree} but got {tree}")
+            raise TypeError(
+                f"cotangent tree does not match function output, expected {out_tree} but got {tree}"
+            )
         for c, want in zip(cts, out_avals, strict=True):
             got = get_aval(c)
             if got.shape != want.shape or got.dtype != want.dtype:  # type: ignore[attr-defined]
@@ -464,7 +483,10 @@ def _split_leading(x: Any, shapes: Sequence[tuple[int, ...]], axis: int) -> list
 
 
 def jacfwd(
-    fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+    fun: Callable,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
 ) -> Callable:
     """The Jacobian of `fun`, column by column in forward mode.
 
@@ -617,7 +639,10 @@ def jacrev(
 
 
 def hessian(
-    fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+    fun: Callable,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
 ) -> Callable:
     """The Hessian of `fun`: `jacfwd` of `jacrev`."""
     return jacfwd(

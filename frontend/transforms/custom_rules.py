@@ -17,7 +17,15 @@ from ..core.primitive import Primitive, absent
 from ..core.rules import Zero, instantiate, is_undefined
 from ..core.staging import trace_to_jaxpr
 from ..core.trace import Tracer, state
-from .api_util import FlatFun, as_index_tuple, as_name_tuple, check_callable, debug_info, fun_name, fun_where
+from .api_util import (
+    FlatFun,
+    as_index_tuple,
+    as_name_tuple,
+    check_callable,
+    debug_info,
+    fun_name,
+    fun_where,
+)
 from .batching import batch_flat, move_batch_axis, moves
 from .jit import hoist_tracers
 from .transpose import backward_pass
@@ -86,7 +94,9 @@ def _effects(call_jaxpr: Any, **_: Any) -> frozenset:
     return call_jaxpr.effects if isinstance(call_jaxpr, ClosedJaxpr) else frozenset()
 
 
-def _transpose(primitive: Primitive, cts: Sequence[Any], args: Sequence[Any], params: dict) -> list[Any]:
+def _transpose(
+    primitive: Primitive, cts: Sequence[Any], args: Sequence[Any], params: dict
+) -> list[Any]:
     closed = params["call_jaxpr"]
     linear = [is_undefined(a) for a in args]
     known = [a for a in args if not is_undefined(a)]
@@ -116,13 +126,17 @@ def _params_text(*names: str) -> Callable[[JaxprEqn], dict]:
 # --- custom_jvp ----------------------------------------------------------------------------
 
 
-def _custom_jvp_jvp(primitive: Primitive, primals: Sequence[Any], tangents: Sequence[Any], params: dict) -> Any:
+def _custom_jvp_jvp(
+    primitive: Primitive, primals: Sequence[Any], tangents: Sequence[Any], params: dict
+) -> Any:
     _no_closed_over_tangents(params, tangents)
     n = params["num_consts"]
     return params["jvp"](primals[n:], tangents[n:], params["symbolic_zeros"])
 
 
-def _custom_jvp_batch(primitive: Primitive, axis: Any, args: Sequence[Any], dims: Sequence[Any], params: dict) -> Any:
+def _custom_jvp_batch(
+    primitive: Primitive, axis: Any, args: Sequence[Any], dims: Sequence[Any], params: dict
+) -> Any:
     call, jvp, n = _run(params["call_jaxpr"]), params["jvp"], params["num_consts"]
     symbolic = params["symbolic_zeros"]
 
@@ -178,12 +192,16 @@ def resolve_kwargs(fun: Callable, args: tuple, kwargs: dict) -> tuple:
         bound = base.bind(*fun.args, *args, **{**(fun.keywords or {}), **kwargs})
         bound.apply_defaults()
         if bound.kwargs:
-            raise TypeError(f"keyword arguments {sorted(bound.kwargs)} could not be resolved to positions")
+            raise TypeError(
+                f"keyword arguments {sorted(bound.kwargs)} could not be resolved to positions"
+            )
         return bound.args[len(fun.args) :]
     bound = inspect.signature(fun).bind(*args, **kwargs)
     bound.apply_defaults()
     if bound.kwargs:
-        raise TypeError(f"keyword arguments {sorted(bound.kwargs)} could not be resolved to positions")
+        raise TypeError(
+            f"keyword arguments {sorted(bound.kwargs)} could not be resolved to positions"
+        )
     return bound.args
 
 
@@ -207,7 +225,12 @@ class custom_jvp:
     `nondiff_argnums` are passed to the rule before the primals.
     """
 
-    def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()):
+    def __init__(
+        self,
+        fun: Callable,
+        nondiff_argnums: Sequence[int] = (),
+        nondiff_argnames: Sequence[str] = (),
+    ):
         check_callable(fun)
         functools.update_wrapper(self, fun)
         self.fun = fun
@@ -232,22 +255,30 @@ class custom_jvp:
         def jvp(primals: Any, tangents: Any) -> Any:
             out = self(*primals)
             zeros = pytree.tree_map(lambda p: instantiate(Zero.of(p)), out)
-            terms = [f(t, out, *primals) for f, t in zip(jvps, tangents, strict=True) if f is not None]
-            total = functools.reduce(
-                lambda a, b: pytree.tree_map(lambda x, y: x + y, a, b), terms
-            ) if terms else zeros
+            terms = [
+                f(t, out, *primals) for f, t in zip(jvps, tangents, strict=True) if f is not None
+            ]
+            total = (
+                functools.reduce(lambda a, b: pytree.tree_map(lambda x, y: x + y, a, b), terms)
+                if terms
+                else zeros
+            )
             return out, total
 
         self.defjvp(jvp)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.jvp is None:
-            raise AttributeError(f"No JVP defined for custom_jvp function {fun_name(self.fun)} using defjvp.")
+            raise AttributeError(
+                f"No JVP defined for custom_jvp function {fun_name(self.fun)} using defjvp."
+            )
         args = resolve_kwargs(self.fun, args, kwargs)
         n = len(args)
         nondiff = tuple(i % n if i < 0 else i for i in self.nondiff_argnums)
         if any(i >= n for i in nondiff):
-            raise ValueError(f"nondiff_argnums {self.nondiff_argnums} are out of range for {n} arguments")
+            raise ValueError(
+                f"nondiff_argnums {self.nondiff_argnums} are out of range for {n} arguments"
+            )
         static = [args[i] for i in nondiff]
         dynamic = [a for i, a in enumerate(args) if i not in nondiff]
         for x in pytree.tree_leaves(dynamic):
@@ -269,7 +300,9 @@ class custom_jvp:
             num_consts=0,
             fun=self.fun,
         )
-        return pytree.tree_unflatten(flat.out_tree if flat.out_tree is not None else rule.out_tree, outs)
+        return pytree.tree_unflatten(
+            flat.out_tree if flat.out_tree is not None else rule.out_tree, outs
+        )
 
 
 def _check_jax_type(x: Any, fun: Any) -> None:
@@ -291,7 +324,9 @@ class _FlatJVP:
         self.rule, self.out_tree = owner.jvp, None
         self.__name__ = fun_name(self.rule)
 
-    def __call__(self, primals: Sequence[Any], tangents: Sequence[Any], symbolic_zeros: bool) -> Any:
+    def __call__(
+        self, primals: Sequence[Any], tangents: Sequence[Any], symbolic_zeros: bool
+    ) -> Any:
         name, rule = fun_name(self.owner.fun), self.rule
         if symbolic_zeros:
             ts = [SymbolicZero(t.aval) if type(t) is Zero else t for t in tangents]
@@ -361,7 +396,9 @@ def _lin_abstract(*avals: Any, out_avals: Sequence[Any], **_: Any) -> list[Any]:
     return [a.at_least_vspace() for a in out_avals]
 
 
-def _lin_transpose(primitive: Primitive, cts: Sequence[Any], args: Sequence[Any], params: dict) -> list[Any]:
+def _lin_transpose(
+    primitive: Primitive, cts: Sequence[Any], args: Sequence[Any], params: dict
+) -> list[Any]:
     n = params["num_res"]
     residuals, rest = args[:n], args[n:]
     if params["symbolic_zeros"]:
@@ -369,23 +406,24 @@ def _lin_transpose(primitive: Primitive, cts: Sequence[Any], args: Sequence[Any]
     else:
         cs = [_instantiate_user(c) for c in cts]
     outs = params["bwd"](residuals, cs)
-    return [None] * n + [
-        (o if is_undefined(a) else None) for a, o in zip(rest, outs, strict=True)
-    ]
+    return [None] * n + [(o if is_undefined(a) else None) for a, o in zip(rest, outs, strict=True)]
 
 
-def _lin_batch(primitive: Primitive, axis: Any, args: Sequence[Any], dims: Sequence[Any], params: dict) -> Any:
+def _lin_batch(
+    primitive: Primitive, axis: Any, args: Sequence[Any], dims: Sequence[Any], params: dict
+) -> Any:
     n, size = params["num_res"], axis.size
-    args = [*args[:n], *[move_batch_axis(size, d, 0, t) for t, d in zip(args[n:], dims[n:], strict=True)]]
+    args = [
+        *args[:n],
+        *[move_batch_axis(size, d, 0, t) for t, d in zip(args[n:], dims[n:], strict=True)],
+    ]
     res_dims = list(dims[:n])
     bwd = params["bwd"]
 
     def batched_bwd(residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
         return _batched_bwd(bwd, axis, residuals, res_dims, cts, [0] * (len(args) - n))
 
-    avals = [
-        ShapedArray((size, *a.shape), a.dtype, a.weak_type) for a in params["out_avals"]
-    ]
+    avals = [ShapedArray((size, *a.shape), a.dtype, a.weak_type) for a in params["out_avals"]]
     outs = custom_lin_p.bind(*args, **{**params, "bwd": batched_bwd, "out_avals": tuple(avals)})
     return outs, [0] * len(outs)
 
@@ -403,7 +441,9 @@ custom_lin_p = Primitive(
 )
 
 
-def _custom_vjp_jvp(primitive: Primitive, primals: Sequence[Any], tangents: Sequence[Any], params: dict) -> Any:
+def _custom_vjp_jvp(
+    primitive: Primitive, primals: Sequence[Any], tangents: Sequence[Any], params: dict
+) -> Any:
     _no_closed_over_tangents(params, tangents)
     n = params["num_consts"]
     primals, tangents = primals[n:], tangents[n:]
@@ -426,7 +466,12 @@ def _custom_vjp_jvp(primitive: Primitive, primals: Sequence[Any], tangents: Sequ
 
 
 def _batched_bwd(
-    bwd: Callable, axis: Any, residuals: Sequence[Any], res_dims: Sequence[Any], cts: Sequence[Any], in_dims: Sequence[Any]
+    bwd: Callable,
+    axis: Any,
+    residuals: Sequence[Any],
+    res_dims: Sequence[Any],
+    cts: Sequence[Any],
+    in_dims: Sequence[Any],
 ) -> list[Any]:
     """Run a bwd rule over the batch axis; cotangents of unbatched inputs are summed over it."""
     n = len(residuals)
@@ -450,7 +495,9 @@ def _batched_bwd(
     for zero, d_in in zip(which, in_dims, strict=True):
         if zero is not None:
             aval = zero.aval
-            shape = aval.shape if d_in is None else (*aval.shape[:d_in], axis.size, *aval.shape[d_in:])
+            shape = (
+                aval.shape if d_in is None else (*aval.shape[:d_in], axis.size, *aval.shape[d_in:])
+            )
             result.append(Zero(ShapedArray(shape, aval.dtype)))
             continue
         o, d = next(it)
@@ -461,7 +508,9 @@ def _batched_bwd(
     return result
 
 
-def _custom_vjp_batch(primitive: Primitive, axis: Any, args: Sequence[Any], dims: Sequence[Any], params: dict) -> Any:
+def _custom_vjp_batch(
+    primitive: Primitive, axis: Any, args: Sequence[Any], dims: Sequence[Any], params: dict
+) -> Any:
     call, fwd, bwd = _run(params["call_jaxpr"]), params["fwd"], params["bwd"]
     n = params["num_consts"]
     inner_dims = list(dims[n:])
@@ -517,7 +566,12 @@ class custom_vjp:
     tuple with one cotangent (or None for zero) per differentiable argument.
     """
 
-    def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()):
+    def __init__(
+        self,
+        fun: Callable,
+        nondiff_argnums: Sequence[int] = (),
+        nondiff_argnames: Sequence[str] = (),
+    ):
         check_callable(fun)
         functools.update_wrapper(self, fun)
         self.fun = fun
@@ -529,7 +583,13 @@ class custom_vjp:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
-    def defvjp(self, fwd: Callable, bwd: Callable, symbolic_zeros: bool = False, optimize_remat: bool = False) -> None:
+    def defvjp(
+        self,
+        fwd: Callable,
+        bwd: Callable,
+        symbolic_zeros: bool = False,
+        optimize_remat: bool = False,
+    ) -> None:
         """Set the forward and backward rules."""
         check_callable(fwd)
         check_callable(bwd)
@@ -537,12 +597,16 @@ class custom_vjp:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.fwd is None or self.bwd is None:
-            raise AttributeError(f"No VJP defined for custom_vjp function {fun_name(self.fun)} using defvjp.")
+            raise AttributeError(
+                f"No VJP defined for custom_vjp function {fun_name(self.fun)} using defvjp."
+            )
         args = resolve_kwargs(self.fun, args, kwargs)
         n = len(args)
         nondiff = tuple(i % n if i < 0 else i for i in self.nondiff_argnums)
         if any(i >= n for i in nondiff):
-            raise ValueError(f"nondiff_argnums {self.nondiff_argnums} are out of range for {n} arguments")
+            raise ValueError(
+                f"nondiff_argnums {self.nondiff_argnums} are out of range for {n} arguments"
+            )
         static = [args[i] for i in nondiff]
         for s in pytree.tree_leaves(static):
             if isinstance(s, Tracer):
@@ -566,7 +630,9 @@ class custom_vjp:
 
         leaves, in_tree = pytree.tree_flatten((tuple(dynamic), {}))
         flat = FlatFun(place(self.fun), in_tree)
-        rules = _FlatVJP(self, static, place(self.fwd), in_tree, [get_aval(x) for x in leaves], flat)
+        rules = _FlatVJP(
+            self, static, place(self.fwd), in_tree, [get_aval(x) for x in leaves], flat
+        )
         outs = custom_vjp_call_p.bind(
             *leaves,
             call_jaxpr=flat,
@@ -594,7 +660,15 @@ class _Named:
 class _FlatVJP:
     """The user's fwd and bwd rules on flat lists, with their results checked."""
 
-    def __init__(self, owner: custom_vjp, static: list[Any], fwd: Callable, in_tree: Any, avals: list[Any], flat: FlatFun):
+    def __init__(
+        self,
+        owner: custom_vjp,
+        static: list[Any],
+        fwd: Callable,
+        in_tree: Any,
+        avals: list[Any],
+        flat: FlatFun,
+    ):
         self.owner, self.static, self.user_fwd = owner, static, fwd
         self.in_tree, self.avals, self.flat = in_tree, avals, flat
         self.out_tree: Any = None
@@ -676,7 +750,9 @@ def _match_cotangents(out: Any, arg_indices: Any, avals: Sequence[Any]) -> list[
     want = pytree.tree_structure(arg_indices)
     if out is None:
         return [None] * want.num_leaves
-    leaves, tree = pytree.tree_flatten(out, is_leaf=lambda x: x is None or isinstance(x, SymbolicZero))
+    leaves, tree = pytree.tree_flatten(
+        out, is_leaf=lambda x: x is None or isinstance(x, SymbolicZero)
+    )
     if tree == want:
         return leaves
     try:
@@ -698,7 +774,9 @@ def closure_convert(fun: Callable, *example_args: Any) -> tuple[Callable, list[A
     """
     leaves, in_tree = pytree.tree_flatten((example_args, {}))
     flat = FlatFun(fun, in_tree)
-    jaxpr, consts = trace_to_jaxpr(flat, [get_aval(x) for x in leaves], debug_info("closure_convert", fun))
+    jaxpr, consts = trace_to_jaxpr(
+        flat, [get_aval(x) for x in leaves], debug_info("closure_convert", fun)
+    )
     hoist = [
         isinstance(c, Tracer) and dtypes.is_inexact(get_aval(c).dtype)  # type: ignore[attr-defined]
         for c in consts
@@ -713,7 +791,9 @@ def closure_convert(fun: Callable, *example_args: Any) -> tuple[Callable, list[A
         known = iter(rest)
         ls, tree = pytree.tree_flatten((args, {}))
         if tree != in_tree:
-            raise TypeError(f"the converted function takes arguments of structure {in_tree}, got {tree}")
+            raise TypeError(
+                f"the converted function takes arguments of structure {in_tree}, got {tree}"
+            )
         values = [next(extra) if h else next(known) for h in hoist]
         return pytree.tree_unflatten(out_tree, eval_jaxpr(jaxpr, values, *ls))
 

@@ -69,7 +69,12 @@ class Program:
             name=name,
             donated=kept_donated,
         )
-        self.plain_out = all(type(getattr(a, "dtype", None)) is not None and not dtypes.is_extended(a.dtype) and a.dtype != dtypes.float0 for a in self.out_avals)
+        self.plain_out = all(
+            type(getattr(a, "dtype", None)) is not None
+            and not dtypes.is_extended(a.dtype)
+            and a.dtype != dtypes.float0
+            for a in self.out_avals
+        )
 
     def __call__(self, args: Sequence[Any]) -> list[Any]:
         ins = []
@@ -135,12 +140,16 @@ def _reference(*args: Any, jaxpr: ClosedJaxpr, **_: Any) -> list[Any]:
     return [eager.to_numpy(o) for o in eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args)]
 
 
-def _rebind(params: dict, jaxpr: ClosedJaxpr, args: Sequence[Any], donated: Sequence[bool] | None = None) -> list[Any]:
+def _rebind(
+    params: dict, jaxpr: ClosedJaxpr, args: Sequence[Any], donated: Sequence[bool] | None = None
+) -> list[Any]:
     donated_invars = tuple(donated) if donated is not None else (False,) * len(args)
     return jit_p.bind(*args, **{**params, "jaxpr": jaxpr, "donated_invars": donated_invars})
 
 
-def _jvp(primitive: Primitive, primals: Sequence[Any], tangents: Sequence[Any], params: dict) -> Any:
+def _jvp(
+    primitive: Primitive, primals: Sequence[Any], tangents: Sequence[Any], params: dict
+) -> Any:
     nonzero = tuple(type(t) is not Zero for t in tangents)
     jaxpr, nonzero_out = jvp_jaxpr(params["jaxpr"], nonzero)
     args = [*primals, *[t for t in tangents if type(t) is not Zero]]
@@ -154,7 +163,7 @@ def _jvp(primitive: Primitive, primals: Sequence[Any], tangents: Sequence[Any], 
 
 def _partial_eval(primitive: Primitive, trace: Any, args: Sequence[Any], params: dict) -> list[Any]:
     unknown = tuple(trace.is_unknown(a) for a in args)
-    known, staged, unknown_out, residual_avals = partial_eval_jaxpr(params["jaxpr"], unknown)
+    known, staged, unknown_out = partial_eval_jaxpr(params["jaxpr"], unknown)
     known_args = [a for a, u in zip(args, unknown, strict=True) if not u]
     with set_trace(trace.parent):
         outs = _rebind(params, known, known_args)
@@ -169,7 +178,9 @@ def _partial_eval(primitive: Primitive, trace: Any, args: Sequence[Any], params:
     return [next(s) if u else next(k) for u in unknown_out]
 
 
-def _transpose(primitive: Primitive, cts: Sequence[Any], args: Sequence[Any], params: dict) -> list[Any]:
+def _transpose(
+    primitive: Primitive, cts: Sequence[Any], args: Sequence[Any], params: dict
+) -> list[Any]:
     linear = tuple(is_undefined(a) for a in args)
     nonzero = tuple(type(c) is not Zero for c in cts)
     jaxpr, nonzero_out = transpose_jaxpr(params["jaxpr"], linear, nonzero)
@@ -182,7 +193,9 @@ def _transpose(primitive: Primitive, cts: Sequence[Any], args: Sequence[Any], pa
     ]
 
 
-def _batch(primitive: Primitive, axis: Any, args: Sequence[Any], dims: Sequence[Any], params: dict) -> Any:
+def _batch(
+    primitive: Primitive, axis: Any, args: Sequence[Any], dims: Sequence[Any], params: dict
+) -> Any:
     jaxpr, out_dims = batch_jaxpr(params["jaxpr"], axis, tuple(dims))
     return _rebind(params, jaxpr, args), out_dims
 
@@ -252,7 +265,9 @@ jit_p = Primitive(
 _eager_programs: dict[Any, Program] = {}
 
 
-def _run_compiled(primitive: Primitive, args: Sequence[Any], avals: tuple, out: Any, params: dict) -> Any:
+def _run_compiled(
+    primitive: Primitive, args: Sequence[Any], avals: tuple, out: Any, params: dict
+) -> Any:
     """Compile the primitive alone as a program, and keep it."""
     try:
         key: Any = (primitive, avals, tuple(params.items()), config.trace_key())
@@ -285,7 +300,9 @@ class TracedProgram:
 
     __slots__ = ("__weakref__", "closed", "hoisted", "in_avals", "in_tree", "out_tree")
 
-    def __init__(self, closed: ClosedJaxpr, hoisted: list[Any], in_tree: Any, out_tree: Any, in_avals: Any):
+    def __init__(
+        self, closed: ClosedJaxpr, hoisted: list[Any], in_tree: Any, out_tree: Any, in_avals: Any
+    ):
         self.closed, self.hoisted = closed, hoisted
         self.in_tree, self.out_tree, self.in_avals = in_tree, out_tree, in_avals
 
@@ -328,7 +345,17 @@ class JitInfo:
 class Call:
     """The arguments of one call, split into static values and flat dynamic leaves."""
 
-    __slots__ = ("args", "avals", "bound", "in_tree", "key", "kwargs", "leaves", "static_args", "static_kwargs")
+    __slots__ = (
+        "args",
+        "avals",
+        "bound",
+        "in_tree",
+        "key",
+        "kwargs",
+        "leaves",
+        "static_args",
+        "static_kwargs",
+    )
 
     def __init__(self, info: JitInfo, args: tuple, kwargs: dict):
         n = len(args)
@@ -448,7 +475,12 @@ class Jitted:
         compiled = program_of(
             program.closed, params["name"], params["donated_invars"], params["keep_unused"]
         )
-        plain = all(isinstance(a, ShapedArray) and not dtypes.is_extended(a.dtype) and a.dtype != dtypes.float0 for a in call.avals)
+        plain = all(
+            isinstance(a, ShapedArray)
+            and not dtypes.is_extended(a.dtype)
+            and a.dtype != dtypes.float0
+            for a in call.avals
+        )
         executable = getattr(compiled.compiled, "executable", None)
         if not (plain and compiled.plain_out) or executable is None:
             return None
@@ -462,9 +494,7 @@ def make_jit(fun: Callable[..., Any], **options: Any) -> Any:
     check_callable(fun)
     info = JitInfo(fun, **options)
     jitted = Jitted(info)
-    wrapped = JitDispatch(
-        jitted.miss, fun, info.static_argnums, info.static_argnames
-    )
+    wrapped = JitDispatch(jitted.miss, fun, info.static_argnums, info.static_argnames)
     functools.update_wrapper(wrapped, fun, updated=())
     wrapped._jit = jitted
     _all_jitted.add(jitted)

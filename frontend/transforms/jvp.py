@@ -64,7 +64,9 @@ class JVPTrace(Trace):
         with set_trace(self.parent):
             if not live:
                 return primitive.bind(*primals, **params)
-            tangents = [Zero.of(p) if t is None else t for p, t in zip(primals, tangents, strict=True)]
+            tangents = [
+                Zero.of(p) if t is None else t for p, t in zip(primals, tangents, strict=True)
+            ]
             out, tangent_out = primitive.jvp(primitive, primals, tangents, params)
         if primitive.multiple_results:
             return [self.wrap(o, t) for o, t in zip(out, tangent_out, strict=True)]
@@ -90,7 +92,9 @@ def jvp_flat(
     return [p for p, _ in pairs], [t for _, t in pairs]
 
 
-def jvp_jaxpr(closed: ClosedJaxpr, nonzero: tuple[bool, ...], instantiate_out: bool | tuple = False) -> tuple[ClosedJaxpr, list[bool]]:
+def jvp_jaxpr(
+    closed: ClosedJaxpr, nonzero: tuple[bool, ...], instantiate_out: bool | tuple = False
+) -> tuple[ClosedJaxpr, list[bool]]:
     """The jaxpr `(*primals, *nonzero tangents) -> (*outs, *nonzero tangent outs)`.
 
     Returns it with the list of which outputs have a tangent. Remembered with `closed`.
@@ -103,11 +107,17 @@ def jvp_jaxpr(closed: ClosedJaxpr, nonzero: tuple[bool, ...], instantiate_out: b
         def f(*args: Any) -> list[Any]:
             primals = args[:n]
             it = iter(args[n:])
-            tangents = [next(it) if nz else Zero.of(p) for p, nz in zip(primals, nonzero, strict=True)]
+            tangents = [
+                next(it) if nz else Zero.of(p) for p, nz in zip(primals, nonzero, strict=True)
+            ]
             outs, touts = jvp_flat(
                 lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), primals, tangents
             )
-            want = instantiate_out if isinstance(instantiate_out, tuple) else (instantiate_out,) * len(outs)
+            want = (
+                instantiate_out
+                if isinstance(instantiate_out, tuple)
+                else (instantiate_out,) * len(outs)
+            )
             touts = [instantiate(t) if w else t for t, w in zip(touts, want, strict=True)]
             nonzero_out[:] = [type(t) is not Zero for t in touts]
             return [*outs, *[t for t in touts if type(t) is not Zero]]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.avals import ShapedArray
 from ..core.interpreter import eval_jaxpr
 from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var
 from ..core.primitive import Primitive
@@ -39,12 +38,11 @@ class PartialTrace(Trace):
 
 def partial_eval_jaxpr(
     closed: ClosedJaxpr, unknown: tuple[bool, ...]
-) -> tuple[ClosedJaxpr, ClosedJaxpr, list[bool], list[ShapedArray]]:
+) -> tuple[ClosedJaxpr, ClosedJaxpr, list[bool]]:
     """Split a jaxpr by which inputs are unknown.
 
     Returns (known jaxpr: known inputs -> known outputs + residuals, staged jaxpr: residuals +
-    unknown inputs -> unknown outputs, which outputs are unknown, avals of the residuals).
-    Remembered with `closed`.
+    unknown inputs -> unknown outputs, which outputs are unknown). Remembered with `closed`.
     """
 
     def make() -> Any:
@@ -66,13 +64,14 @@ def partial_eval_jaxpr(
         staged_closed = ClosedJaxpr(
             staged.replace(constvars=[], invars=[*staged.constvars, *staged.invars]), ()
         )
-        avals = [v.aval for v in staged.constvars]
-        return ClosedJaxpr(known, consts), staged_closed, unknown_out, avals
+        return ClosedJaxpr(known, consts), staged_closed, unknown_out
 
     return closed.derived(("partial_eval", unknown), make)
 
 
-def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool], keep_inputs: bool = False) -> tuple[Jaxpr, list[bool]]:
+def dce_jaxpr(
+    jaxpr: Jaxpr, used_outputs: Sequence[bool], keep_inputs: bool = False
+) -> tuple[Jaxpr, list[bool]]:
     """Remove equations whose results are not used and that have no effects.
 
     Returns the jaxpr restricted to the used outputs (and to the inputs it still reads, unless
@@ -93,19 +92,27 @@ def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool], keep_inputs: bool = Fa
                 continue
         elif not all(used):
             new = eqn.replace(
-                outvars=[v if u else DropVar(v.aval) for v, u in zip(eqn.outvars, used, strict=True)]
+                outvars=[
+                    v if u else DropVar(v.aval) for v, u in zip(eqn.outvars, used, strict=True)
+                ]
             )
         live.update(a for a in new.invars if isinstance(a, Var))
         eqns.append(new)
     eqns.reverse()
     used_inputs = [v in live for v in jaxpr.invars]
-    invars = jaxpr.invars if keep_inputs else [v for v, u in zip(jaxpr.invars, used_inputs, strict=True) if u]
+    invars = (
+        jaxpr.invars
+        if keep_inputs
+        else [v for v, u in zip(jaxpr.invars, used_inputs, strict=True) if u]
+    )
     outvars = [a for a, u in zip(jaxpr.outvars, used_outputs, strict=True) if u]
     constvars = jaxpr.constvars
     return Jaxpr(constvars, invars, outvars, eqns, debug_info=jaxpr.debug_info), used_inputs
 
 
-def dce_closed(closed: ClosedJaxpr, used_outputs: tuple[bool, ...]) -> tuple[ClosedJaxpr, list[bool]]:
+def dce_closed(
+    closed: ClosedJaxpr, used_outputs: tuple[bool, ...]
+) -> tuple[ClosedJaxpr, list[bool]]:
     """`dce_jaxpr` of a closed jaxpr, dropping constants that are no longer read."""
 
     def make() -> tuple[ClosedJaxpr, list[bool]]:

@@ -101,7 +101,9 @@ class Lowered(_Stage):
             raise NotImplementedError(f"unknown compiler options: {sorted(compiler_options)}")
         return Compiled(self._jitted, self._program, self._donated, self._compiled())
 
-    def as_text(self, dialect: str | None = None, *, stage: str = "linalg", debug_info: bool = False) -> str:
+    def as_text(
+        self, dialect: str | None = None, *, stage: str = "linalg", debug_info: bool = False
+    ) -> str:
         """The program's text at a stage (see `stages`); `dialect` is another name for `stage`."""
         return self._text(dialect or stage)
 
@@ -127,7 +129,9 @@ class Lowered(_Stage):
 class Compiled(_Stage):
     """A compiled function, callable with arguments of the signature it was compiled for."""
 
-    def __init__(self, jitted: Jitted, program: TracedProgram, donated: tuple[bool, ...], compiled: Program):
+    def __init__(
+        self, jitted: Jitted, program: TracedProgram, donated: tuple[bool, ...], compiled: Program
+    ):
         super().__init__(jitted, program, donated)
         self._compiled = compiled
 

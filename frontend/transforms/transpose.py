@@ -41,7 +41,9 @@ def backward_pass(
         with source_info.user_context(eqn.source_info):
             ins = [a.val if type(a) is Literal else known[a] for a in eqn.invars]
             out = eqn.primitive.bind(*ins, **eqn.params)
-        known.update(zip(eqn.outvars, out if eqn.primitive.multiple_results else [out], strict=True))
+        known.update(
+            zip(eqn.outvars, out if eqn.primitive.multiple_results else [out], strict=True)
+        )
 
     cts: dict[Var, Any] = {}
 
@@ -58,7 +60,9 @@ def backward_pass(
             outs = [cts.pop(v, None) for v in eqn.outvars]
             if all(c is None for c in outs):
                 continue
-            outs = [Zero(v.aval) if c is None else c for v, c in zip(eqn.outvars, outs, strict=True)]
+            outs = [
+                Zero(v.aval) if c is None else c for v, c in zip(eqn.outvars, outs, strict=True)
+            ]
             ins = [
                 a.val
                 if type(a) is Literal
@@ -69,13 +73,13 @@ def backward_pass(
             ]
             source_info.set_current(eqn.source_info)
             ct = outs if eqn.primitive.multiple_results else outs[0]
-            for a, c in zip(eqn.invars, eqn.primitive.transpose(eqn.primitive, ct, ins, eqn.params), strict=True):
+            for a, c in zip(
+                eqn.invars, eqn.primitive.transpose(eqn.primitive, ct, ins, eqn.params), strict=True
+            ):
                 accumulate(a, c)
     finally:
         source_info.set_current(saved)
-    return [
-        cts.get(v, Zero(v.aval)) for v, lin in zip(jaxpr.invars, linear_in, strict=True) if lin
-    ]
+    return [cts.get(v, Zero(v.aval)) for v, lin in zip(jaxpr.invars, linear_in, strict=True) if lin]
 
 
 def transpose_jaxpr(

@@ -26,7 +26,14 @@ def broadcast_prefix(prefix: Any, tree: Any, what: str) -> list[Any]:
         ) from None
 
 
-def _mapped_size(who: str, fun: Any, in_tree: Any, leaves: Sequence[Any], dims: Sequence[Any], axis_size: int | None) -> int:
+def _mapped_size(
+    who: str,
+    fun: Any,
+    in_tree: Any,
+    leaves: Sequence[Any],
+    dims: Sequence[Any],
+    axis_size: int | None,
+) -> int:
     sizes: list[tuple[int, int, int]] = []
     for i, (x, d) in enumerate(zip(leaves, dims, strict=True)):
         if d is None:
@@ -56,7 +63,9 @@ def _mapped_size(who: str, fun: Any, in_tree: Any, leaves: Sequence[Any], dims: 
     by_size: dict[int, list[str]] = {}
     for i, d, s in sizes:
         aval = get_aval(leaves[i])
-        by_size.setdefault(s, []).append(f"axis {d} of argument {names[i]} of type {aval.str_short(long=True)}")
+        by_size.setdefault(s, []).append(
+            f"axis {d} of argument {names[i]} of type {aval.str_short(long=True)}"
+        )
     lines = []
     if axis_size is not None:
         lines.append(f"  * the `axis_size` argument was {axis_size};")
@@ -66,9 +75,7 @@ def _mapped_size(who: str, fun: Any, in_tree: Any, leaves: Sequence[Any], dims: 
             lines.append(f"  * one axis had size {s}: {where[0]};")
         else:
             count = "most" if len(where) == most and len(by_size) > 1 else "some"
-            lines.append(
-                f"  * {count} axes ({len(where)} of them) had size {s}, e.g. {where[0]};"
-            )
+            lines.append(f"  * {count} axes ({len(where)} of them) had size {s}, e.g. {where[0]};")
     text = "\n".join(lines).rstrip(";")
     raise ValueError(f"{who} got inconsistent sizes for array axes to be mapped:\n{text}")
 

@@ -36,7 +36,6 @@ from lingon.frontend.nn.normalization import (
     softmax,
     standardize,
 )
-
 from lingon.nn import initializers
 
 __all__ = [
