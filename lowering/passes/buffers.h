@@ -39,8 +39,7 @@ inline bool isEntryArgument(mlir::Value root) {
     return false;
   auto function = llvm::dyn_cast<mlir::FunctionOpInterface>(
       argument.getOwner()->getParentOp());
-  return function && argument.getOwner()->isEntryBlock() &&
-         function.isPublic();
+  return function && argument.getOwner()->isEntryBlock() && function.isPublic();
 }
 
 /// False only if buffers with these roots certainly do not overlap.

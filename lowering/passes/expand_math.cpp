@@ -233,7 +233,8 @@ struct ExpandMathPass
                       StringRef name, Operation *user) {
     if (auto known = symbols.lookup<func::FuncOp>(name))
       return known;
-    ParserConfig config(&getContext());
+    // Callees and tables come later: what refers to them cannot be verified yet.
+    ParserConfig config(&getContext(), /*verifyAfterParse=*/false);
     OwningOpRef<ModuleOp> parsed =
         parseSourceString<ModuleOp>(library.withTables(name), config);
     if (!parsed || parsed->getOps<func::FuncOp>().empty()) {

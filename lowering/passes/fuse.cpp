@@ -6,9 +6,10 @@
 // results. Broadcasts, transposes, iotas, fills and splat constants are read
 // through their indexing maps and need no memory.
 //
-// Every operation has a depth such that a value that crosses clusters goes from
-// a smaller to a larger depth. Members of a cluster have the same depth, so the
-// graph of clusters has no cycle, and one pass over the block is enough.
+// Every cluster has a depth, larger than that of all clusters whose results it
+// reads, directly or through other operations. Members join only a cluster of a
+// depth that this allows, so the graph of clusters has no cycle, and one pass
+// over the block is enough.
 //
 //===----------------------------------------------------------------------===//
 
@@ -60,7 +61,8 @@ struct Node {
   bool live = false;
   /// Loop dimension -> dimension of the cluster, -1 for extent one.
   SmallVector<int> alignment;
-  /// What the body reads, through inlined producers, and all else it depends on.
+  /// What the body reads, through inlined producers, and all else it depends
+  /// on.
   SmallVector<Source> sources;
   SmallVector<Value> others;
 };
@@ -100,7 +102,7 @@ private:
   bool inlineAt(const Node &producer, AffineMap toDims, const Node &reader);
   std::optional<AffineMap> producerDims(const Node &producer, unsigned result,
                                         AffineMap map);
-  int depthOf(Value value);
+  int levelOf(Value value);
   void findNeeded();
   void schedule();
   void emit(Cluster &cluster);
@@ -139,7 +141,7 @@ private:
   DenseMap<Operation *, std::unique_ptr<Node>> nodes;
   SmallVector<Node *> ordered;
   std::vector<Cluster> clusters;
-  DenseMap<Operation *, int> depths;
+  DenseMap<Operation *, int> levels;
   DenseMap<Value, SmallVector<int, 2>> readers;
   DenseSet<Value> neededValues;
   SmallVector<Operation *> original;
@@ -176,8 +178,8 @@ void BlockFuser::classify(Node &node) {
   for (utils::IteratorType type : op.getIteratorTypesArray())
     node.elementwise &= type == utils::IteratorType::parallel;
   for (OpOperand &init : op.getDpsInitsMutable()) {
-    AffineMap map = lingon::dropUnitDims(op.getMatchingIndexingMap(&init),
-                                         node.extents);
+    AffineMap map =
+        lingon::dropUnitDims(op.getMatchingIndexingMap(&init), node.extents);
     if (!map.isProjectedPermutation(/*allowZeroInResults=*/true))
       node.elementwise = false;
     for (auto [d, extent] : llvm::enumerate(node.extents))
@@ -204,12 +206,10 @@ void BlockFuser::classify(Node &node) {
 
 /// The producer's loop dimensions in terms of the reader's, if the producer
 /// computes result `result` at each of its points.
-std::optional<AffineMap> BlockFuser::producerDims(const Node &producer,
-                                                  unsigned result,
-                                                  AffineMap map) {
+std::optional<AffineMap>
+BlockFuser::producerDims(const Node &producer, unsigned result, AffineMap map) {
   linalg::GenericOp op = producer.op;
-  AffineMap resultMap =
-      op.getMatchingIndexingMap(op.getDpsInitOperand(result));
+  AffineMap resultMap = op.getMatchingIndexingMap(op.getDpsInitOperand(result));
   SmallVector<AffineExpr> exprs(producer.extents.size());
   for (auto [d, extent] : llvm::enumerate(producer.extents))
     if (extent == 1)
@@ -249,15 +249,16 @@ void BlockFuser::findSources(Node &reader, Value tensor, AffineMap map,
   if (lingon::isSplat(tensor))
     return;
   if (Node *producer = nodeOf(tensor)) {
-    auto dims = producerDims(*producer, cast<OpResult>(tensor).getResultNumber(),
-                             map);
+    auto dims =
+        producerDims(*producer, cast<OpResult>(tensor).getResultNumber(), map);
     if (dims && inlineAt(*producer, *dims, reader)) {
       reader.inlineDepth =
           std::max(reader.inlineDepth, producer->inlineDepth + 1);
       for (OpOperand *input : producer->op.getDpsInputOperands())
         if (isa<RankedTensorType>(input->get().getType()))
           findSources(reader, input->get(),
-                      producer->op.getMatchingIndexingMap(input).compose(*dims), out);
+                      producer->op.getMatchingIndexingMap(input).compose(*dims),
+                      out);
       return;
     }
   }
@@ -267,13 +268,14 @@ void BlockFuser::findSources(Node &reader, Value tensor, AffineMap map,
   out.push_back({tensor, map});
 }
 
-int BlockFuser::depthOf(Value value) {
+/// The smallest depth of a cluster that may read `value` from outside.
+int BlockFuser::levelOf(Value value) {
   Operation *op = ownerIn(block, value);
   if (!op)
-    return -1;
+    return 0;
   if (auto found = nodes.find(op); found != nodes.end())
-    return clusters[found->second->cluster].depth;
-  return depths.lookup(op);
+    return clusters[found->second->cluster].depth + 1;
+  return levels.lookup(op);
 }
 
 /// Adds the node to the cluster if its iteration space lines up with it.
@@ -410,12 +412,12 @@ void BlockFuser::place(Node &node) {
       node.others.push_back(operand.get());
       continue;
     }
-    AffineMap map = lingon::dropUnitDims(op.getMatchingIndexingMap(&operand),
-                                         node.extents);
+    AffineMap map =
+        lingon::dropUnitDims(op.getMatchingIndexingMap(&operand), node.extents);
     if (op.isDpsInput(&operand)) {
       findSources(node, operand.get(), map, node.sources);
-    } else if (!node.elementwise || !body.getArgument(operand.getOperandNumber())
-                                         .use_empty()) {
+    } else if (!node.elementwise ||
+               !body.getArgument(operand.getOperandNumber()).use_empty()) {
       node.others.push_back(operand.get());
     }
   }
@@ -424,24 +426,31 @@ void BlockFuser::place(Node &node) {
   for (Value value : captured)
     node.others.push_back(value);
 
-  int otherDepth = -1, sourceDepth = -1, best = -1;
-  for (Value value : node.others)
-    otherDepth = std::max(otherDepth, depthOf(value));
-  for (const Source &source : node.sources) {
-    int depth = depthOf(source.tensor);
-    Node *producer = nodeOf(source.tensor);
-    if (depth > sourceDepth) {
-      sourceDepth = depth;
-      best = producer ? producer->cluster : -1;
-    } else if (depth == sourceDepth &&
-               (!producer || producer->cluster != best)) {
-      best = -1;
-    }
+  // The deepest producer's cluster is the only one of its producers' that the
+  // node can join.
+  int best = -1;
+  for (const Source &source : node.sources)
+    if (Node *producer = nodeOf(source.tensor))
+      if (best < 0 || clusters[producer->cluster].depth > clusters[best].depth)
+        best = producer->cluster;
+  int required = 0, requiredBesides = 0;
+  auto require = [&](Value value) {
+    int level = levelOf(value);
+    required = std::max(required, level);
+    Node *producer = nodeOf(value);
+    if (!producer || producer->cluster != best)
+      requiredBesides = std::max(requiredBesides, level);
+  };
+  for (Value value : node.others) {
+    require(value);
+    requiredBesides = std::max(requiredBesides, levelOf(value));
   }
-  if (best >= 0 && otherDepth < sourceDepth && tryJoin(node, best, false)) {
+  for (const Source &source : node.sources)
+    require(source.tensor);
+  if (best >= 0 && requiredBesides <= clusters[best].depth &&
+      tryJoin(node, best, false)) {
     // In the cluster of its producers.
   } else {
-    int required = std::max(otherDepth, sourceDepth) + 1;
     for (const Source &source : node.sources) {
       if (node.cluster >= 0)
         break;
@@ -461,8 +470,8 @@ void BlockFuser::place(Node &node) {
       for (auto [d, extent] : llvm::enumerate(node.extents)) {
         if (extent == 1)
           continue;
-        bool isReduction = op.getIteratorTypesArray()[d] ==
-                           utils::IteratorType::reduction;
+        bool isReduction =
+            op.getIteratorTypesArray()[d] == utils::IteratorType::reduction;
         node.alignment[d] = cluster.extents.size();
         cluster.extents.push_back(extent);
         cluster.reduced.push_back(isReduction);
@@ -483,20 +492,18 @@ void BlockFuser::place(Node &node) {
 }
 
 void BlockFuser::plan() {
-  int lastEffect = -1;
+  int lastEffect = 0;
   for (Operation *op : original) {
     if (auto found = nodes.find(op); found != nodes.end()) {
       place(*found->second);
       continue;
     }
-    int depth = -1;
+    int level = 0;
     for (Value value : usedValues(op))
-      depth = std::max(depth, depthOf(value));
-    if (lingon::isOrdered(op)) {
-      depth = std::max(depth, lastEffect);
-      lastEffect = depth + 1;
-    }
-    depths[op] = depth + 1;
+      level = std::max(level, levelOf(value));
+    if (lingon::isOrdered(op))
+      level = lastEffect = std::max(level, lastEffect);
+    levels[op] = level;
   }
 }
 
@@ -521,10 +528,9 @@ void BlockFuser::findNeeded() {
   for (int id : byDepth) {
     DenseSet<Value> inside;
     for (Node *member : llvm::reverse(clusters[id].members)) {
-      member->live =
-          llvm::any_of(member->op->getResults(), [&](Value value) {
-            return needed(value) || inside.contains(value);
-          });
+      member->live = llvm::any_of(member->op->getResults(), [&](Value value) {
+        return needed(value) || inside.contains(value);
+      });
       if (!member->live)
         continue;
       for (const Source &source : member->sources) {
@@ -595,7 +601,8 @@ void BlockFuser::schedule() {
     }
   }
 
-  Operation *end = block.mightHaveTerminator() ? block.getTerminator() : nullptr;
+  Operation *end =
+      block.mightHaveTerminator() ? block.getTerminator() : nullptr;
   SmallVector<std::pair<unsigned, unsigned>> stack;
   for (unsigned start = 0; start < units.size(); ++start) {
     if (units[start].done)
@@ -629,12 +636,12 @@ void BlockFuser::schedule() {
 /// Builds the body of a fused operation.
 class Emitter {
 public:
-  Emitter(OpBuilder &builder, MLIRContext *context, unsigned rank,
-          function_ref<Node *(Value)> nodeOf,
-          function_ref<bool(const Node &, AffineMap, const Node &)> inlineAt,
-          function_ref<std::optional<AffineMap>(const Node &, unsigned,
-                                                AffineMap)>
-              producerDims)
+  Emitter(
+      OpBuilder &builder, MLIRContext *context, unsigned rank,
+      function_ref<Node *(Value)> nodeOf,
+      function_ref<bool(const Node &, AffineMap, const Node &)> inlineAt,
+      function_ref<std::optional<AffineMap>(const Node &, unsigned, AffineMap)>
+          producerDims)
       : builder(builder), context(context), rank(rank), nodeOf(nodeOf),
         inlineAt(inlineAt), producerDims(producerDims) {}
 
@@ -644,8 +651,7 @@ public:
   DenseMap<Value, Value> memberResults;
 
   /// The element of `tensor` at `map` (dimensions of the cluster -> indices).
-  Value read(const Node &reader, Location loc, Value tensor,
-             AffineMap map) {
+  Value read(const Node &reader, Location loc, Value tensor, AffineMap map) {
     if (!isa<RankedTensorType>(tensor.getType()))
       return tensor;
     while (Value source = lingon::lookThroughUnitReshape(tensor, map))
@@ -703,8 +709,8 @@ public:
     builder.setInsertionPointToEnd(body);
     for (Operation &inner : source.without_terminator()) {
       if (auto index = dyn_cast<linalg::IndexOp>(inner)) {
-        mapping.map(index.getResult(), indexAt(index.getLoc(),
-                                               dims.getResult(index.getDim())));
+        mapping.map(index.getResult(),
+                    indexAt(index.getLoc(), dims.getResult(index.getDim())));
         continue;
       }
       Operation *made = builder.clone(inner, mapping);
@@ -769,7 +775,8 @@ bool isUnchanged(const Cluster &cluster) {
 }
 
 void BlockFuser::emit(Cluster &cluster) {
-  Operation *end = block.mightHaveTerminator() ? block.getTerminator() : nullptr;
+  Operation *end =
+      block.mightHaveTerminator() ? block.getTerminator() : nullptr;
   auto moveToEnd = [&](Operation *op) {
     if (end)
       op->moveBefore(end);
@@ -817,8 +824,8 @@ void BlockFuser::emit(Cluster &cluster) {
     auto op = cast<linalg::GenericOp>(root.getOwner());
     Node *node = nodeOf(root);
     OpOperand *init = op.getDpsInitOperand(root.getResultNumber());
-    bool reads = !node->elementwise ||
-                 !op.getMatchingBlockArgument(init).use_empty();
+    bool reads =
+        !node->elementwise || !op.getMatchingBlockArgument(init).use_empty();
     Value destination = init->get();
     auto type = cast<RankedTensorType>(root.getType());
     if (!reads)
@@ -893,9 +900,9 @@ void BlockFuser::emit(Cluster &cluster) {
     iterators.push_back(cluster.hasReduction && cluster.reduced[d]
                             ? utils::IteratorType::reduction
                             : utils::IteratorType::parallel);
-  auto fused = linalg::GenericOp::create(
-      builder, loc, TypeRange(ValueRange(outputs)), inputs, outputs, maps,
-      iterators);
+  auto fused =
+      linalg::GenericOp::create(builder, loc, TypeRange(ValueRange(outputs)),
+                                inputs, outputs, maps, iterators);
   fused.getRegion().takeBody(region);
   for (OpResult root : roots)
     replacements.push_back({root, fused->getResult(outputOf[root])});

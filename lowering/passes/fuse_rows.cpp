@@ -1,9 +1,9 @@
 //===- fuse_rows.cpp - one loop over rows for softmax-like groups ---------===//
 //
 // Groups linalg.generic operations that are connected through rows: every row
-// of a consumer needs only the same row of its producers. Each group becomes one
-// scf.forall over the shared parallel dimensions; the body works on single rows,
-// so that what lies between the members is row-sized.
+// of a consumer needs only the same row of its producers. Each group becomes
+// one scf.forall over the shared parallel dimensions; the body works on single
+// rows, so that what lies between the members is row-sized.
 //
 // As in lingon-fuse a depth per group keeps the graph of groups free of cycles.
 //
@@ -15,7 +15,6 @@
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -81,7 +80,7 @@ private:
                        SmallVectorImpl<unsigned> &nodeDims);
   bool worthwhile(const Group &group);
   int64_t rowBytes(const Group &group);
-  int depthOf(Value value);
+  int levelOf(Value value);
   void schedule();
   void emit(Group &group);
   void refuse(const Node &node, const Twine &reason) {
@@ -107,7 +106,7 @@ private:
   bool remarks;
   DenseMap<Operation *, std::unique_ptr<Node>> nodes;
   std::vector<Group> groups;
-  DenseMap<Operation *, int> depths;
+  DenseMap<Operation *, int> levels;
   SmallVector<Operation *> original;
   SmallVector<std::pair<Value, Value>> replacements;
 };
@@ -130,13 +129,14 @@ void BlockGrouper::collect() {
   }
 }
 
-int BlockGrouper::depthOf(Value value) {
+/// The smallest depth of a group that may read `value` from outside.
+int BlockGrouper::levelOf(Value value) {
   Operation *op = ownerOf(value);
   if (!op)
-    return -1;
+    return 0;
   if (auto found = nodes.find(op); found != nodes.end())
-    return groups[found->second->group].depth;
-  return depths.lookup(op);
+    return groups[found->second->group].depth + 1;
+  return levels.lookup(op);
 }
 
 /// Which rows of the group remain if the node joins, and the node's dimensions
@@ -301,24 +301,24 @@ bool BlockGrouper::tryJoin(Node &node, int id) {
 
 void BlockGrouper::place(Node &node) {
   linalg::GenericOp op = node.op;
-  int otherDepth = -1, sourceDepth = -1, best = -1;
+  int best = -1;
+  for (Value operand : op->getOperands())
+    if (Node *producer = nodeOf(operand))
+      if (best < 0 || groups[producer->group].depth > groups[best].depth)
+        best = producer->group;
+  int required = 0, requiredBesides = 0;
   for (Value value : usedValues(op)) {
-    int depth = depthOf(value);
+    int level = levelOf(value);
+    required = std::max(required, level);
     Node *producer = nodeOf(value);
-    bool isOperand = llvm::is_contained(op->getOperands(), value);
-    if (!producer || !isOperand) {
-      otherDepth = std::max(otherDepth, depth);
-    } else if (depth > sourceDepth) {
-      sourceDepth = depth;
-      best = producer->group;
-    } else if (depth == sourceDepth && producer->group != best) {
-      best = -1;
-    }
+    if (!producer || producer->group != best ||
+        !llvm::is_contained(op->getOperands(), value))
+      requiredBesides = std::max(requiredBesides, level);
   }
-  if (best >= 0 && otherDepth < sourceDepth && tryJoin(node, best))
+  if (best >= 0 && requiredBesides <= groups[best].depth && tryJoin(node, best))
     return;
   Group group;
-  group.depth = std::max(otherDepth, sourceDepth) + 1;
+  group.depth = required;
   for (auto [d, extent] : llvm::enumerate(node.extents))
     if (node.parallel[d] && extent > 1) {
       group.rows.push_back(extent);
@@ -376,7 +376,8 @@ void BlockGrouper::schedule() {
       lastEffect = position;
     }
   }
-  Operation *end = block.mightHaveTerminator() ? block.getTerminator() : nullptr;
+  Operation *end =
+      block.mightHaveTerminator() ? block.getTerminator() : nullptr;
   SmallVector<std::pair<unsigned, unsigned>> stack;
   for (unsigned start = 0; start < units.size(); ++start) {
     stack.push_back({start, 0});
@@ -430,9 +431,8 @@ void BlockGrouper::emit(Group &group) {
   DenseMap<Value, unsigned> externalIndex;
   for (Node *member : group.members)
     for (OpResult result : member->op->getResults()) {
-      if (llvm::all_of(result.getUsers(), [&](Operation *user) {
-            return inside.contains(user);
-          }))
+      if (llvm::all_of(result.getUsers(),
+                       [&](Operation *user) { return inside.contains(user); }))
         continue;
       auto type = cast<RankedTensorType>(result.getType());
       externalIndex[result] = external.size();
@@ -546,9 +546,9 @@ void BlockGrouper::emit(Group &group) {
     for (auto [d, type] : llvm::enumerate(op.getIteratorTypesArray()))
       if (!llvm::is_contained(member->rowDims, static_cast<unsigned>(d)))
         iterators.push_back(type);
-    auto row = linalg::GenericOp::create(
-        builder, op.getLoc(), TypeRange(ValueRange(outputs)), inputs, outputs,
-        maps, iterators);
+    auto row = linalg::GenericOp::create(builder, op.getLoc(),
+                                         TypeRange(ValueRange(outputs)), inputs,
+                                         outputs, maps, iterators);
     IRMapping mapping;
     op.getRegion().cloneInto(&row.getRegion(), mapping);
     SmallVector<linalg::IndexOp> indexOps;
@@ -562,8 +562,8 @@ void BlockGrouper::emit(Group &group) {
         index.erase();
         continue;
       }
-      unsigned before = llvm::count_if(
-          member->rowDims, [&](unsigned d) { return d < dim; });
+      unsigned before =
+          llvm::count_if(member->rowDims, [&](unsigned d) { return d < dim; });
       index.setDim(dim - before);
     }
     for (auto [from, to] : llvm::zip(op->getResults(), row->getResults())) {
@@ -587,20 +587,18 @@ void BlockGrouper::run() {
   collect();
   if (nodes.size() < 2)
     return;
-  int lastEffect = -1;
+  int lastEffect = 0;
   for (Operation *op : original) {
     if (auto found = nodes.find(op); found != nodes.end()) {
       place(*found->second);
       continue;
     }
-    int depth = -1;
+    int level = 0;
     for (Value value : usedValues(op))
-      depth = std::max(depth, depthOf(value));
-    if (lingon::isOrdered(op)) {
-      depth = std::max(depth, lastEffect);
-      lastEffect = depth + 1;
-    }
-    depths[op] = depth + 1;
+      level = std::max(level, levelOf(value));
+    if (lingon::isOrdered(op))
+      level = lastEffect = std::max(level, lastEffect);
+    levels[op] = level;
   }
   if (llvm::all_of(groups,
                    [](const Group &group) { return group.members.size() < 2; }))
@@ -664,9 +662,8 @@ struct FuseRowsPass
           continue;
         OpBuilder builder(use.getOwner());
         auto type = cast<RankedTensorType>(use.get().getType());
-        Value empty =
-            tensor::EmptyOp::create(builder, fill.getLoc(), type.getShape(),
-                                    type.getElementType());
+        Value empty = tensor::EmptyOp::create(
+            builder, fill.getLoc(), type.getShape(), type.getElementType());
         use.set(linalg::FillOp::create(builder, fill.getLoc(),
                                        fill.getInputs()[0], empty)
                     .getResult(0));

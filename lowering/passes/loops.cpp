@@ -13,8 +13,8 @@
 #include "buffers.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -34,7 +34,8 @@ constexpr int64_t kSmallestInnerBlock = 256, kLargestInnerBlock = 2048;
 constexpr int64_t kEnoughIterations = 64;
 /// Elements per partial result of a full reduction, at least.
 constexpr int64_t kReductionBlock = 32768;
-/// Side of the square tiles where operands disagree on the contiguous dimension.
+/// Side of the square tiles where operands disagree on the contiguous
+/// dimension.
 constexpr int64_t kTransposeTile = 32;
 /// Rows that an outer reduction folds into the accumulators at once.
 constexpr int64_t kRowUnroll = 4;
@@ -204,8 +205,8 @@ void NestBuilder::dropUnitDims() {
     replacements.push_back(extents[d] == 1 ? getAffineConstantExpr(0, context)
                                            : getAffineDimExpr(d, context));
   for (Operand &operand : operands)
-    operand.map = operand.map.replaceDimsAndSymbols(replacements, {},
-                                                    extents.size(), 0);
+    operand.map =
+        operand.map.replaceDimsAndSymbols(replacements, {}, extents.size(), 0);
 }
 
 /// Merges dimension b into a (a just outside b) if every operand is contiguous
@@ -249,8 +250,8 @@ bool NestBuilder::mergeDims(unsigned a, unsigned b) {
     if (found != 1 ||
         !memref::CollapseShapeOp::isGuaranteedCollapsible(type, groups))
       return false;
-    changes.push_back(
-        {&operand, groups, AffineMap::get(extents.size(), 0, results, context)});
+    changes.push_back({&operand, groups,
+                       AffineMap::get(extents.size(), 0, results, context)});
   }
   if (changes.empty())
     return false;
@@ -263,8 +264,8 @@ bool NestBuilder::mergeDims(unsigned a, unsigned b) {
       if (map == change.map)
         view = known;
     if (!view) {
-      view = memref::CollapseShapeOp::create(builder, loc, source,
-                                             change.groups);
+      view =
+          memref::CollapseShapeOp::create(builder, loc, source, change.groups);
       made[source].push_back({change.map, view});
     }
     change.operand->value = view;
@@ -368,8 +369,8 @@ void NestBuilder::chooseOrder() {
     }
     for (unsigned d : outerReduction)
       loops.push_back({d, LoopKind::Plain});
-    loops.push_back({*inner, cut ? LoopKind::Inside : LoopKind::Plain,
-                     cut ? block : 0});
+    loops.push_back(
+        {*inner, cut ? LoopKind::Inside : LoopKind::Plain, cut ? block : 0});
     if (!cut && loops.size() == 1 && !reduction[*inner])
       parallelLoops = 1;
   }
@@ -404,9 +405,9 @@ void NestBuilder::chooseOrder() {
     if (all) {
       Loop first = loops.front();
       int64_t inside = std::max<int64_t>(1, total / extents[first.dim]);
-      int64_t block = std::max<int64_t>(
-          llvm::divideCeil(kReductionBlock, inside),
-          llvm::divideCeil(extents[first.dim], 256));
+      int64_t block =
+          std::max<int64_t>(llvm::divideCeil(kReductionBlock, inside),
+                            llvm::divideCeil(extents[first.dim], 256));
       if (block < extents[first.dim]) {
         partialMode = true;
         loops.front() = {first.dim, LoopKind::Inside, block};
@@ -459,15 +460,14 @@ std::pair<Value, Value> NestBuilder::bounds(const Loop &loop) {
 
 void NestBuilder::emitFor(unsigned level, int64_t step, Value lower,
                           Value upper, SmallVector<Value> &accumulators) {
-  auto loop = scf::ForOp::create(builder, loc, lower, upper, index(step),
-                                 accumulators);
+  auto loop =
+      scf::ForOp::create(builder, loc, lower, upper, index(step), accumulators);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(loop.getBody());
   const Loop &spec = loops[level];
   if (spec.kind == LoopKind::Blocks)
-    blockStarts[spec.dim] =
-        arith::MulIOp::create(builder, loc, loop.getInductionVar(),
-                              index(spec.block));
+    blockStarts[spec.dim] = arith::MulIOp::create(
+        builder, loc, loop.getInductionVar(), index(spec.block));
   else
     dimValues[spec.dim] = loop.getInductionVar();
   SmallVector<Value> inner(loop.getRegionIterArgs());
@@ -502,8 +502,7 @@ void NestBuilder::emitLevel(unsigned level, SmallVector<Value> &accumulators) {
       carried.push_back(accumulators[next++]);
     } else if (carriedFrom[i] == level && level < loops.size()) {
       if (partialMode)
-        carried.push_back(
-            arith::ConstantOp::create(builder, loc, neutral[i]));
+        carried.push_back(arith::ConstantOp::create(builder, loc, neutral[i]));
       else
         carried.push_back(initial(i));
     }
@@ -530,9 +529,9 @@ void NestBuilder::emitLevel(unsigned level, SmallVector<Value> &accumulators) {
       accumulators.push_back(carried[position++]);
     } else if (carriedFrom[i] == level) {
       if (partialMode) {
-        Value block = arith::DivUIOp::create(
-            builder, loc, blockStarts[loops.front().dim],
-            index(loops.front().block));
+        Value block =
+            arith::DivUIOp::create(builder, loc, blockStarts[loops.front().dim],
+                                   index(loops.front().block));
         memref::StoreOp::create(builder, loc, carried[position++], partials[i],
                                 block);
       } else {
@@ -652,8 +651,7 @@ void NestBuilder::emitParallel() {
     upper.push_back(high);
     step.push_back(index(1));
   }
-  auto parallel =
-      scf::ParallelOp::create(builder, loc, lower, upper, step);
+  auto parallel = scf::ParallelOp::create(builder, loc, lower, upper, step);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(parallel.getBody());
   for (unsigned l = 0; l < parallelLoops; ++l) {
@@ -794,8 +792,7 @@ struct LoopsPass : public PassWrapper<LoopsPass, OperationPass<func::FuncOp>> {
   }
 
   LogicalResult lower(IRRewriter &rewriter, linalg::LinalgOp op) {
-    if (!isa<linalg::GenericOp, linalg::FillOp>(
-            op.getOperation())) {
+    if (!isa<linalg::GenericOp, linalg::FillOp>(op.getOperation())) {
       rewriter.setInsertionPoint(op);
       FailureOr<linalg::GenericOp> generic =
           linalg::generalizeNamedOp(rewriter, op);
@@ -827,12 +824,12 @@ struct LoopsPass : public PassWrapper<LoopsPass, OperationPass<func::FuncOp>> {
     AffineMap map = rewriter.getMultiDimIdentityMap(source.getRank());
     SmallVector<utils::IteratorType> iterators(source.getRank(),
                                                utils::IteratorType::parallel);
-    linalg::GenericOp::create(
-        rewriter, copy.getLoc(), copy.getSource(), copy.getTarget(),
-        ArrayRef<AffineMap>{map, map}, iterators,
-        [](OpBuilder &b, Location loc, ValueRange args) {
-          linalg::YieldOp::create(b, loc, args[0]);
-        });
+    linalg::GenericOp::create(rewriter, copy.getLoc(), copy.getSource(),
+                              copy.getTarget(), ArrayRef<AffineMap>{map, map},
+                              iterators,
+                              [](OpBuilder &b, Location loc, ValueRange args) {
+                                linalg::YieldOp::create(b, loc, args[0]);
+                              });
     rewriter.eraseOp(copy);
   }
 

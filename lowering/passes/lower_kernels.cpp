@@ -60,9 +60,9 @@ struct LowerKernelsPass
         RankedTensorType::get({static_cast<int64_t>(values.size())},
                               builder.getI64Type()),
         values);
-    auto global = LLVM::GlobalOp::create(builder, loc, type, /*isConstant=*/true,
-                                         LLVM::Linkage::Private,
-                                         "lingon_kernel_table", value);
+    auto global = LLVM::GlobalOp::create(
+        builder, loc, type, /*isConstant=*/true, LLVM::Linkage::Private,
+        "lingon_kernel_table", value);
     symbols->insert(global);
     tables[key] = global;
     return global;
@@ -115,14 +115,15 @@ struct LowerKernelsPass
     auto tableAddress = [&](ArrayRef<int64_t> values) -> Value {
       if (values.empty())
         return LLVM::ZeroOp::create(builder, loc, ptr);
-      return LLVM::AddressOfOp::create(builder, loc, constantTable(loc, values));
+      return LLVM::AddressOfOp::create(builder, loc,
+                                       constantTable(loc, values));
     };
     auto toI64 = [&](Value value) -> Value {
       return arith::IndexCastOp::create(builder, loc, i64, value);
     };
 
-    Value buffers = LLVM::AllocaOp::create(
-        entry, loc, ptr, descriptor, number(entry, operands.size()), 8);
+    Value buffers = LLVM::AllocaOp::create(entry, loc, ptr, descriptor,
+                                           number(entry, operands.size()), 8);
     auto field = [&](int32_t index, int32_t position) -> Value {
       return LLVM::GEPOp::create(builder, loc, ptr, descriptor, buffers,
                                  ArrayRef<LLVM::GEPArg>{index, position});
@@ -141,10 +142,9 @@ struct LowerKernelsPass
         metadata =
             memref::ExtractStridedMetadataOp::create(builder, loc, operand);
 
-      Value address = memref::ExtractAlignedPointerAsIndexOp::create(
-          builder, loc, operand);
-      Value data =
-          LLVM::IntToPtrOp::create(builder, loc, ptr, toI64(address));
+      Value address =
+          memref::ExtractAlignedPointerAsIndexOp::create(builder, loc, operand);
+      Value data = LLVM::IntToPtrOp::create(builder, loc, ptr, toI64(address));
       if (offset != 0) {
         Value distance = toI64(metadata.getOffset());
         data = LLVM::GEPOp::create(builder, loc, ptr, storageType(type), data,
@@ -156,8 +156,8 @@ struct LowerKernelsPass
         strideAddress = tableAddress(strides);
       } else {
         auto spill = [&](ValueRange values) -> Value {
-          Value space = LLVM::AllocaOp::create(
-              entry, loc, ptr, i64, number(entry, values.size()), 8);
+          Value space = LLVM::AllocaOp::create(entry, loc, ptr, i64,
+                                               number(entry, values.size()), 8);
           for (auto [position, value] : llvm::enumerate(values)) {
             Value slot = LLVM::GEPOp::create(
                 builder, loc, ptr, i64, space,
@@ -180,11 +180,10 @@ struct LowerKernelsPass
           builder.getI32IntegerAttr(call.getDtypes()[index]));
       LLVM::StoreOp::create(builder, loc, code, field(at, 4));
     }
-    LLVM::CallOp::create(
-        builder, loc, kernelFunction(loc, call.getSymbol()),
-        ValueRange{buffers, number(builder, operands.size()),
-                   tableAddress(call.getConfig()),
-                   number(builder, call.getConfig().size())});
+    LLVM::CallOp::create(builder, loc, kernelFunction(loc, call.getSymbol()),
+                         ValueRange{buffers, number(builder, operands.size()),
+                                    tableAddress(call.getConfig()),
+                                    number(builder, call.getConfig().size())});
     call.erase();
     return success();
   }

@@ -53,8 +53,8 @@ std::optional<int64_t> tripCount(Value lower, Value upper, Value step) {
 
 /// The trip count of a loop; of `i to min(i + n, m)` it is n.
 int64_t estimatedTripCount(scf::ForOp loop) {
-  if (auto count = tripCount(loop.getLowerBound(), loop.getUpperBound(),
-                             loop.getStep()))
+  if (auto count =
+          tripCount(loop.getLowerBound(), loop.getUpperBound(), loop.getStep()))
     return *count;
   Value upper = loop.getUpperBound();
   if (auto min = upper.getDefiningOp<arith::MinSIOp>())
@@ -74,9 +74,8 @@ int64_t workOf(Block &block) {
       own = saturatingMul(workOf(*loop.getBody()), estimatedTripCount(loop));
     } else if (auto loop = dyn_cast<scf::ParallelOp>(op)) {
       own = workOf(*loop.getBody());
-      for (auto [low, high, step] :
-           llvm::zip(loop.getLowerBound(), loop.getUpperBound(),
-                     loop.getStep()))
+      for (auto [low, high, step] : llvm::zip(
+               loop.getLowerBound(), loop.getUpperBound(), loop.getStep()))
         own = saturatingMul(
             own, tripCount(low, high, step).value_or(kUnknownTripCount));
     } else if (op.getNumRegions() > 0) {
@@ -165,8 +164,8 @@ struct ParallelizePass
     }
     int64_t each = std::max<int64_t>(1, workOf(*loop.getBody()));
     int64_t total = saturatingMul(each, iterations);
-    if (!isStatic || total < outline || !outlineLoop(loop, extents, iterations,
-                                                     each, total)) {
+    if (!isStatic || total < outline ||
+        !outlineLoop(loop, extents, iterations, each, total)) {
       makeSerial(loop);
     }
     return success();
@@ -209,16 +208,15 @@ struct ParallelizePass
       bool changed = false;
       for (Value value : values) {
         Operation *op = value.getDefiningOp();
-        if (!op || !(op->hasTrait<OpTrait::ConstantLike>() ||
-                     isa<ViewLikeOpInterface>(op) ||
-                     isa<memref::GetGlobalOp>(op)))
+        if (!op ||
+            !(op->hasTrait<OpTrait::ConstantLike>() ||
+              isa<ViewLikeOpInterface>(op) || isa<memref::GetGlobalOp>(op)))
           continue;
         if (isa<memref::ViewOp>(op))
           continue; // a range of the scratch memory is passed as it is
         builder.setInsertionPointToStart(loop.getBody());
         Operation *clone = builder.clone(*op);
-        for (auto [from, to] :
-             llvm::zip(op->getResults(), clone->getResults()))
+        for (auto [from, to] : llvm::zip(op->getResults(), clone->getResults()))
           from.replaceUsesWithIf(to, [&](OpOperand &use) {
             return loop.getRegion().isAncestor(
                 use.getOwner()->getParentRegion());
@@ -275,8 +273,8 @@ struct ParallelizePass
     MLIRContext *context = &getContext();
     Location loc = loop.getLoc();
     auto parent = loop->getParentOfType<FunctionOpInterface>();
-    bool threaded = total >= threshold && iterations > 1 &&
-                    !loop->hasAttr("lingon.serial");
+    bool threaded =
+        total >= threshold && iterations > 1 && !loop->hasAttr("lingon.serial");
 
     OpBuilder builder(context);
     builder.setInsertionPoint(parent);
@@ -284,9 +282,9 @@ struct ParallelizePass
     SmallVector<Type> inputs{index, index};
     for (Value value : *captured)
       inputs.push_back(value.getType());
-    auto kernel = func::FuncOp::create(
-        builder, loc, (parent.getName() + "_kernel").str(),
-        builder.getFunctionType(inputs, {}));
+    auto kernel =
+        func::FuncOp::create(builder, loc, (parent.getName() + "_kernel").str(),
+                             builder.getFunctionType(inputs, {}));
     kernel.setPrivate();
     symbols->insert(kernel);
     SmallVector<Value> roots;
@@ -314,8 +312,9 @@ struct ParallelizePass
     for (auto [i, value] : llvm::enumerate(*captured))
       Value(value).replaceUsesWithIf(entry->getArgument(2 + i),
                                      [&](OpOperand &use) {
-        return loop.getRegion().isAncestor(use.getOwner()->getParentRegion());
-      });
+                                       return loop.getRegion().isAncestor(
+                                           use.getOwner()->getParentRegion());
+                                     });
     Value one = arith::ConstantIndexOp::create(builder, loc, 1);
     auto range = scf::ForOp::create(builder, loc, entry->getArgument(0),
                                     entry->getArgument(1), one);
@@ -342,8 +341,7 @@ struct ParallelizePass
   }
 
   static void callSerial(OpBuilder &builder, Location loc, func::FuncOp kernel,
-                         const SetVector<Value> &captured,
-                         int64_t iterations) {
+                         const SetVector<Value> &captured, int64_t iterations) {
     SmallVector<Value> arguments{
         arith::ConstantIndexOp::create(builder, loc, 0),
         arith::ConstantIndexOp::create(builder, loc, iterations)};
@@ -385,9 +383,9 @@ struct ParallelizePass
     // The thunk: void (void *frame, int64_t begin, int64_t end).
     OpBuilder module(context);
     module.setInsertionPointAfter(kernel);
-    auto thunk = func::FuncOp::create(
-        module, loc, (kernel.getName() + "_thunk").str(),
-        module.getFunctionType({ptr, i64, i64}, {}));
+    auto thunk =
+        func::FuncOp::create(module, loc, (kernel.getName() + "_thunk").str(),
+                             module.getFunctionType({ptr, i64, i64}, {}));
     thunk.setPrivate();
     symbols->insert(thunk);
     Block *entry = thunk.addEntryBlock();
@@ -417,8 +415,7 @@ struct ParallelizePass
     top.setInsertionPointToStart(&parent.getFunctionBody().front());
     Value oneElement =
         LLVM::ConstantOp::create(top, loc, i64, top.getI64IntegerAttr(1));
-    Value space =
-        LLVM::AllocaOp::create(top, loc, ptr, frame, oneElement, 8);
+    Value space = LLVM::AllocaOp::create(top, loc, ptr, frame, oneElement, 8);
     for (auto [i, value] : llvm::enumerate(captured)) {
       Value slot = LLVM::GEPOp::create(
           builder, loc, ptr, frame, space,
@@ -428,9 +425,9 @@ struct ParallelizePass
     }
     Value constant = func::ConstantOp::create(
         builder, loc, thunk.getFunctionType(), thunk.getName());
-    Value address = UnrealizedConversionCastOp::create(builder, loc, ptr,
-                                                       constant)
-                        .getResult(0);
+    Value address =
+        UnrealizedConversionCastOp::create(builder, loc, ptr, constant)
+            .getResult(0);
     Value count = LLVM::ConstantOp::create(
         builder, loc, i64, builder.getI64IntegerAttr(iterations));
     Value by = LLVM::ConstantOp::create(builder, loc, i64,
@@ -444,9 +441,8 @@ struct ParallelizePass
     Type type = converter.convertType(value.getType());
     if (type == value.getType())
       return value;
-    Value cast =
-        UnrealizedConversionCastOp::create(builder, loc, type, value)
-            .getResult(0);
+    Value cast = UnrealizedConversionCastOp::create(builder, loc, type, value)
+                     .getResult(0);
     if (isa<MemRefType>(value.getType()))
       return LLVM::ExtractValueOp::create(builder, loc, cast,
                                           ArrayRef<int64_t>{1});

@@ -2,8 +2,8 @@
 //
 // Assigns every static memref.alloc of a function to a range of one block of
 // memory by liveness; buffers that live at different times share bytes. The
-// block is a new last argument of the function, `lingon.scratch_bytes` its size:
-// the caller provides it, so that a failed allocation is its to report.
+// block is a new last argument of the function, `lingon.scratch_bytes` its
+// size: the caller provides it, so that a failed allocation is its to report.
 // Functions called inside get a part of the caller's block. Runs while parallel
 // loops are still loops, since it must see all uses of a buffer.
 //
@@ -163,13 +163,14 @@ struct PlanBuffersPass
     return success();
   }
 
-  /// Large buffers first, each at the lowest offset that is free while it lives.
+  /// Large buffers first, each at the lowest offset that is free while it
+  /// lives.
   static int64_t assign(SmallVectorImpl<Buffer> &buffers) {
     SmallVector<Buffer *> order;
     for (Buffer &buffer : buffers)
       order.push_back(&buffer);
-    llvm::stable_sort(
-        order, [](Buffer *a, Buffer *b) { return a->bytes > b->bytes; });
+    llvm::stable_sort(order,
+                      [](Buffer *a, Buffer *b) { return a->bytes > b->bytes; });
     int64_t total = 0;
     SmallVector<Buffer *> placed, overlapping;
     for (Buffer *buffer : order) {

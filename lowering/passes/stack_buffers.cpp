@@ -70,9 +70,9 @@ struct StackBuffersPass
         used += bytes;
         builder.setInsertionPointToStart(&getOperation().getBody().front());
       }
-      Value space = memref::AllocaOp::create(
-          builder, alloc.getLoc(), alloc.getType(),
-          builder.getI64IntegerAttr(64));
+      Value space =
+          memref::AllocaOp::create(builder, alloc.getLoc(), alloc.getType(),
+                                   builder.getI64IntegerAttr(64));
       for (Operation *user : llvm::make_early_inc_range(alloc->getUsers()))
         if (isa<memref::DeallocOp>(user))
           user->erase();

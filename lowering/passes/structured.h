@@ -36,8 +36,8 @@ inline mlir::Value splatValue(mlir::OpBuilder &builder, mlir::Value tensor) {
     return mlir::complex::ConstantOp::create(
         builder, tensor.getLoc(), attr.getElementType(),
         attr.getSplatValue<mlir::ArrayAttr>());
-  return mlir::arith::ConstantOp::create(
-      builder, tensor.getLoc(), attr.getSplatValue<mlir::TypedAttr>());
+  return mlir::arith::ConstantOp::create(builder, tensor.getLoc(),
+                                         attr.getSplatValue<mlir::TypedAttr>());
 }
 
 inline bool isSplat(mlir::Value tensor) {

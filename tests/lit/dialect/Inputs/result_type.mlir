@@ -1,0 +1,4 @@
+func.func @f(%x: tensor<4xf32>) {
+  %0 = lingon.kernel_call "k" outs(%x : tensor<4xf32>) {dtypes = array<i32: 13>} -> tensor<5xf32>
+  return
+}

@@ -1,0 +1,168 @@
+// RUN: mlir-dump %s --passes 'func.func(lingon-fuse)' | FileCheck %s
+
+#id = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (i)>
+#col = affine_map<(i, j) -> (j)>
+#t = affine_map<(i, j) -> (j, i)>
+#all = affine_map<(i, j) -> ()>
+
+// A producer with two users becomes one operation with two results: nothing is computed twice.
+// CHECK-LABEL: func.func @several_results
+// CHECK:         %[[R:.*]]:2 = linalg.generic
+// CHECK-NEXT:    ^bb0(%[[X:.*]]: f32, %{{.*}}: f32, %{{.*}}: f32):
+// CHECK-NEXT:      %[[E:.*]] = math.exp %[[X]]
+// CHECK-NEXT:      %[[N:.*]] = arith.negf %[[E]]
+// CHECK-NEXT:      linalg.yield %[[E]], %[[N]]
+// CHECK-NOT:     linalg.generic
+// CHECK:         return %[[R]]#0, %[[R]]#1
+func.func @several_results(%x: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
+  %e = tensor.empty() : tensor<4x8xf32>
+  %0 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<4x8xf32>) outs(%e : tensor<4x8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = math.exp %a : f32
+    linalg.yield %r : f32
+  } -> tensor<4x8xf32>
+  %1 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%0 : tensor<4x8xf32>) outs(%e : tensor<4x8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = arith.negf %a : f32
+    linalg.yield %r : f32
+  } -> tensor<4x8xf32>
+  return %0, %1 : tensor<4x8xf32>, tensor<4x8xf32>
+}
+
+// sum(exp(x) * broadcast(y)): one reduction that reads x and y, no intermediate.
+// CHECK-LABEL: func.func @into_reduction
+// CHECK-SAME:    %[[X:.*]]: tensor<4x8xf32>, %[[Y:.*]]: tensor<8xf32>
+// CHECK:         linalg.generic {{.*}} iterator_types = ["reduction", "reduction"]} ins(%[[X]], %[[Y]] : tensor<4x8xf32>, tensor<8xf32>) outs(%{{.*}} : tensor<f32>)
+// CHECK:           math.exp
+// CHECK-NEXT:      arith.mulf
+// CHECK-NEXT:      arith.addf
+// CHECK-NOT:     linalg.generic
+// CHECK:         return
+func.func @into_reduction(%x: tensor<4x8xf32>, %y: tensor<8xf32>) -> tensor<f32> {
+  %e = tensor.empty() : tensor<4x8xf32>
+  %z = arith.constant 0.0 : f32
+  %b = linalg.broadcast ins(%y : tensor<8xf32>) outs(%e : tensor<4x8xf32>) dimensions = [0]
+  %0 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<4x8xf32>) outs(%e : tensor<4x8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = math.exp %a : f32
+    linalg.yield %r : f32
+  } -> tensor<4x8xf32>
+  %1 = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]} ins(%0, %b : tensor<4x8xf32>, tensor<4x8xf32>) outs(%e : tensor<4x8xf32>) {
+  ^bb0(%a: f32, %c: f32, %o: f32):
+    %r = arith.mulf %a, %c : f32
+    linalg.yield %r : f32
+  } -> tensor<4x8xf32>
+  %s = tensor.empty() : tensor<f32>
+  %f = linalg.fill ins(%z : f32) outs(%s : tensor<f32>) -> tensor<f32>
+  %2 = linalg.generic {indexing_maps = [#id, #all], iterator_types = ["reduction", "reduction"]} ins(%1 : tensor<4x8xf32>) outs(%f : tensor<f32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = arith.addf %o, %a : f32
+    linalg.yield %r : f32
+  } -> tensor<f32>
+  return %2 : tensor<f32>
+}
+
+// A result of a reduction is complete only after the loop: what reads it stays apart.
+// CHECK-LABEL: func.func @after_reduction
+// CHECK:         linalg.generic {{.*}} iterator_types = ["parallel", "reduction"]
+// CHECK:         linalg.generic {{.*}} iterator_types = ["parallel", "parallel"]
+// CHECK:           arith.subf
+// CHECK-NOT:     linalg.generic
+// CHECK:         return
+func.func @after_reduction(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %e = tensor.empty() : tensor<4x8xf32>
+  %z = arith.constant 0.0 : f32
+  %s = tensor.empty() : tensor<4xf32>
+  %f = linalg.fill ins(%z : f32) outs(%s : tensor<4xf32>) -> tensor<4xf32>
+  %0 = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<4x8xf32>) outs(%f : tensor<4xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = arith.addf %o, %a : f32
+    linalg.yield %r : f32
+  } -> tensor<4xf32>
+  %1 = linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel"]} ins(%x, %0 : tensor<4x8xf32>, tensor<4xf32>) outs(%e : tensor<4x8xf32>) {
+  ^bb0(%a: f32, %c: f32, %o: f32):
+    %r = arith.subf %a, %c : f32
+    linalg.yield %r : f32
+  } -> tensor<4x8xf32>
+  return %1 : tensor<4x8xf32>
+}
+
+// A transpose, an iota, a fill and a splat are read through maps and need no memory.
+// CHECK-LABEL: func.func @views
+// CHECK-SAME:    %[[X:.*]]: tensor<8x4xf32>
+// CHECK-NOT:     linalg.fill
+// CHECK-NOT:     linalg.transpose
+// CHECK:         linalg.generic {{.*}} ins(%[[X]] : tensor<8x4xf32>)
+// CHECK:           linalg.index 1
+// CHECK:           arith.index_cast
+// CHECK-NOT:     linalg.generic
+// CHECK:         return
+func.func @views(%x: tensor<8x4xf32>) -> tensor<4x8xf32> {
+  %e = tensor.empty() : tensor<4x8xf32>
+  %two = arith.constant 2.0 : f32
+  %tr = linalg.transpose ins(%x : tensor<8x4xf32>) outs(%e : tensor<4x8xf32>) permutation = [1, 0]
+  %fill = linalg.fill ins(%two : f32) outs(%e : tensor<4x8xf32>) -> tensor<4x8xf32>
+  %splat = arith.constant dense<3.0> : tensor<4x8xf32>
+  %ei = tensor.empty() : tensor<8xf32>
+  %iota = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>], iterator_types = ["parallel"]} outs(%ei : tensor<8xf32>) {
+  ^bb0(%o: f32):
+    %i = linalg.index 0 : index
+    %c = arith.index_cast %i : index to i32
+    %r = arith.sitofp %c : i32 to f32
+    linalg.yield %r : f32
+  } -> tensor<8xf32>
+  %0 = linalg.generic {indexing_maps = [#id, #id, #id, #col, #id], iterator_types = ["parallel", "parallel"]} ins(%tr, %fill, %splat, %iota : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<8xf32>) outs(%e : tensor<4x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32, %d: f32, %o: f32):
+    %r = arith.mulf %a, %b : f32
+    %s = arith.addf %r, %c : f32
+    %t = arith.addf %s, %d : f32
+    linalg.yield %t : f32
+  } -> tensor<4x8xf32>
+  return %0 : tensor<4x8xf32>
+}
+
+// An expensive producer that is broadcast is computed once per element and stored.
+// CHECK-LABEL: func.func @expensive_broadcast
+// CHECK:         linalg.generic
+// CHECK:           math.exp
+// CHECK:         linalg.generic
+// CHECK-NOT:       math.exp
+// CHECK:         return
+func.func @expensive_broadcast(%x: tensor<4x8xf32>, %y: tensor<8xf32>) -> tensor<4x8xf32> {
+  %e = tensor.empty() : tensor<4x8xf32>
+  %ey = tensor.empty() : tensor<8xf32>
+  %0 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%y : tensor<8xf32>) outs(%ey : tensor<8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = math.exp %a : f32
+    linalg.yield %r : f32
+  } -> tensor<8xf32>
+  %1 = linalg.generic {indexing_maps = [#id, #col, #id], iterator_types = ["parallel", "parallel"]} ins(%x, %0 : tensor<4x8xf32>, tensor<8xf32>) outs(%e : tensor<4x8xf32>) {
+  ^bb0(%a: f32, %c: f32, %o: f32):
+    %r = arith.mulf %a, %c : f32
+    linalg.yield %r : f32
+  } -> tensor<4x8xf32>
+  return %1 : tensor<4x8xf32>
+}
+
+// Two reductions of the same input over the same dimension share a loop.
+// CHECK-LABEL: func.func @siblings
+// CHECK:         linalg.generic {{.*}} iterator_types = ["parallel", "reduction"]} ins(%{{.*}} : tensor<4x8xf32>) outs(%{{.*}}, %{{.*}} : tensor<4xf32>, tensor<4xf32>)
+// CHECK-NOT:     linalg.generic
+// CHECK:         return
+func.func @siblings(%x: tensor<4x8xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %z = arith.constant 0.0 : f32
+  %s = tensor.empty() : tensor<4xf32>
+  %f = linalg.fill ins(%z : f32) outs(%s : tensor<4xf32>) -> tensor<4xf32>
+  %0 = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<4x8xf32>) outs(%f : tensor<4xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = arith.addf %o, %a : f32
+    linalg.yield %r : f32
+  } -> tensor<4xf32>
+  %1 = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<4x8xf32>) outs(%f : tensor<4xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = arith.maximumf %o, %a : f32
+    linalg.yield %r : f32
+  } -> tensor<4xf32>
+  return %0, %1 : tensor<4xf32>, tensor<4xf32>
+}
