@@ -7,11 +7,13 @@ import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from .. import runtime
 from .cache import Entry, compile_cache, entry_key
 from .emit import EmittedModule, emit_module
+from .emit.types import buffer_form, element_type
 from .errors import CompilationError
 from .llvm_c import libllvm_path, libmlir_path
 from .loader import LoadedObject, load_object
@@ -29,6 +31,7 @@ OPTIONS = (
     "compilation_cache",
     "compilation_cache_dir",
     "compilation_cache_max_bytes",
+    "threefry_partitionable",
 )
 
 
@@ -53,7 +56,9 @@ class CompiledProgram:
         loaded: LoadedObject,
         compile_ms: dict[str, float],
         cache_hit: bool,
+        options: Mapping[str, Any],
     ) -> None:
+        self._options = options
         self.name = name
         self.donated = donated
         self.compile_ms = compile_ms
@@ -65,8 +70,8 @@ class CompiledProgram:
         consts = [_as_array(closed_jaxpr.consts[i]) for i in emitted.const_inputs]
         self.executable = runtime.Executable(
             loaded.entry,
-            [v.aval for v in jaxpr.invars],
-            [v.aval for v in jaxpr.outvars],
+            [_buffer_aval(v.aval) for v in jaxpr.invars],
+            [_buffer_aval(v.aval) for v in jaxpr.outvars],
             consts,
             loaded,
             donated=[i for i, given in enumerate(donated) if given],
@@ -117,7 +122,7 @@ class CompiledProgram:
         }
 
     def _emit(self) -> EmittedModule:
-        return emit_module(self._closed_jaxpr, name=ENTRY_FUNCTION)
+        return emit_module(self._closed_jaxpr, name=ENTRY_FUNCTION, options=self._options)
 
     def _text(self) -> str:
         return self._emit().text
@@ -136,8 +141,8 @@ def compile_jaxpr(
         closed_jaxpr: the traced program.
         name: the function's name, for messages.
         donated: for each input, whether the call deletes it; empty for none.
-        options: `pipeline` (a name of `pipelines.PIPELINES`) and the options of
-            `cache.compile_cache`.
+        options: `pipeline` (a name of `pipelines.PIPELINES`), the options of
+            `cache.compile_cache` and those of `emit.emit_module`.
 
     Raises:
         NotImplementedError: a primitive cannot be compiled.
@@ -154,14 +159,16 @@ def compile_jaxpr(
     target = host_target()
     # A donated buffer goes back to the pool after the call; the code does not write into it, since
     # it may be borrowed from an array that the caller still sees.
-    emitted = emit_module(closed_jaxpr, name=ENTRY_FUNCTION)
+    emitted = emit_module(closed_jaxpr, name=ENTRY_FUNCTION, options=options)
     times = {"emit": 1e3 * (time.perf_counter() - started)}
     entry, hit = _object(emitted, chosen, target, name, options, times)
     loading = time.perf_counter()
     loaded = load_object(entry.code, runtime.symbols())
     times["load"] = 1e3 * (time.perf_counter() - loading)
     times["total"] = 1e3 * (time.perf_counter() - started)
-    return CompiledProgram(closed_jaxpr, name, tuple(donated), chosen, emitted, loaded, times, hit)
+    return CompiledProgram(
+        closed_jaxpr, name, tuple(donated), chosen, emitted, loaded, times, hit, options
+    )
 
 
 def _object(
@@ -233,6 +240,15 @@ def toolchain_fingerprint() -> str:
         status = path.stat()
         lines.append(f"{path.name} {status.st_size} {status.st_mtime_ns}")
     return "\n".join(lines)
+
+
+def _buffer_aval(aval: Any) -> Any:
+    """The aval of the runtime's array that holds `aval`: two uint32 for each typed key."""
+    t = element_type(aval.dtype)
+    shape, dtype = buffer_form(tuple(aval.shape), t)
+    if dtype == t.dtype:
+        return aval
+    return SimpleNamespace(shape=shape, dtype=dtype, weak_type=False)
 
 
 def _as_array(value: Any) -> Any:

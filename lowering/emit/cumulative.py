@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from .kernels import kernel_call, kernel_type
+from .kernels import kernel_call
 from .registry import ELEMENTWISE, emits
 from .structure import concatenated, extract_slice
-from .types import element_type
+from .types import ElementType, element_type
 from .values import Value
 
 __all__: list[str] = []
@@ -15,6 +15,15 @@ __all__: list[str] = []
 # The operations of the kernel "cumulative".
 _OPERATION = {"cumsum": 0, "cumprod": 1, "cummax": 2, "cummin": 3}
 _RECURRENCE = 4
+
+
+def _kernel_type(t: ElementType) -> ElementType:
+    """The dtype that the kernel scans `t` in. Narrow integers wrap when they are cut back."""
+    if t.narrow:
+        return element_type(np.dtype("float32"))
+    if t.kind in "iub" and t.bits < 32:
+        return element_type(np.dtype("int32" if t.kind == "i" else "uint32"))
+    return t
 
 
 def _scan(ctx, inputs, operation: int, axis: int, reverse: bool) -> Value:
@@ -28,7 +37,7 @@ def _scan(ctx, inputs, operation: int, axis: int, reverse: bool) -> Value:
 @emits(*_OPERATION)
 def _cumulative(ctx, eqn, operand):
     t = operand.type
-    wide = element_type(np.dtype(kernel_type(t)))
+    wide = _kernel_type(t)
     made = _scan(
         ctx,
         [ctx.converted(operand, wide)],
@@ -52,8 +61,10 @@ def _cumlogsumexp(ctx, eqn, operand):
     wide = element_type(np.dtype("float32")) if t.narrow else t
     x = ctx.converted(operand, wide)
     part = wide.part or wide
-    real = x if wide.kind != "c" else ctx.elementwise(
-        lambda b, xs: b.re(xs[0], wide), [x], shape, part
+    real = (
+        x
+        if wide.kind != "c"
+        else ctx.elementwise(lambda b, xs: b.re(xs[0], wide), [x], shape, part)
     )
     ctx.tensor(real)
     top = _scan(ctx, [real], _OPERATION["cummax"], axis, reverse)
@@ -69,7 +80,11 @@ def _cumlogsumexp(ctx, eqn, operand):
     exp, log = (ELEMENTWISE[name].by_kind for name in ("exp", "log"))
 
     def apply(row, b, t, x):
-        return b.unary(row[t.kind], x, t.wide) if isinstance(row[t.kind], str) else row[t.kind](b, t, x)
+        return (
+            b.unary(row[t.kind], x, t.wide)
+            if isinstance(row[t.kind], str)
+            else row[t.kind](b, t, x)
+        )
 
     def factor(b, xs):
         decay = apply(exp, b, part, b.binary("arith.subf", xs[0], xs[1], part.register))

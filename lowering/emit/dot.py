@@ -31,8 +31,8 @@ def _dot_general(ctx, eqn, lhs, rhs):
     work = math.prod(lhs.shape) * math.prod([rhs.shape[d] for d in dims.rhs_free])
     if work <= SMALL_PRODUCT * math.prod([lhs.shape[d] for d in dims.lhs_batch]):
         return _loops(ctx, lhs, rhs, dims, shape, t)
-    total = element_type(np.dtype(kernel_type(t)))
-    a, b = (ctx.converted(v, element_type(np.dtype(kernel_type(v.type)))) for v in (lhs, rhs))
+    source, total = _kernel_types(lhs.type, rhs.type, t)
+    a, b = ctx.converted(lhs, source), ctx.converted(rhs, source)
     (a, along_a), (b, along_b) = _untransposed(ctx, a), _untransposed(ctx, b)
     config = [len(dims.lhs_batch), len(dims.lhs_depth)]
     for own, along in (
@@ -46,6 +46,20 @@ def _dot_general(ctx, eqn, lhs, rhs):
         config += [along[d] for d in own]
     (made,) = kernel_call(ctx, "dot_general", [a, b], [(shape, total)], config)
     return ctx.converted(made, t)
+
+
+def _kernel_types(lhs: ElementType, rhs: ElementType, t: ElementType):
+    """The dtypes of the kernel's operands and result: one dtype for all, but for 16-bit floats,
+    which give float32, and 8-bit integers, which may give 32-bit ones."""
+    total = element_type(np.dtype("float32" if t.narrow else kernel_type(t)))
+    same = lhs is rhs
+    if same and total.name == "float32" and lhs.name in ("float16", "bfloat16"):
+        return lhs, total
+    if same and lhs.name in ("int8", "uint8") and total.name in ("int32", "uint32"):
+        return lhs, total
+    if total.name == "float32" and "float64" in (lhs.name, rhs.name):
+        total = element_type(np.dtype("float64"))
+    return total, total
 
 
 class _Dims:
@@ -109,8 +123,7 @@ def _loops(ctx, lhs: Value, rhs: Value, dims: _Dims, shape: tuple[int, ...], t: 
         return ctx.converted(ctx.new_scalar(product(ctx.scalars(), x, y), wide), t)
     zero = ctx.register_constant(ACCUMULATE["reduce_sum"][2](wide), wide)
     inputs = [
-        (ctx.tensor(v), v.tensor_type, ctx.map(m, loops))
-        for v, m in ((a, lhs_map), (b, rhs_map))
+        (ctx.tensor(v), v.tensor_type, ctx.map(m, loops)) for v, m in ((a, lhs_map), (b, rhs_map))
     ]
     if rank == loops:
         output = (ctx.empty(shape, wide.storage), tensor_type(shape, wide.storage))

@@ -112,7 +112,9 @@ def _gather(ctx, eqn, operand, indices):
         for d, s in zip(operand_batching, dims.start_indices_batching_dims, strict=True)
     }
     dropped = {int(d) for d in dims.collapsed_slice_dims} | set(operand_batching)
-    window = dict(zip([d for d in range(operand.ndim) if d not in dropped], offset_dims, strict=True))
+    window = dict(
+        zip([d for d in range(operand.ndim) if d not in dropped], offset_dims, strict=True)
+    )
     fill = _mode(eqn.params) == "FILL_OR_DROP"
     fill_value = eqn.params["fill_value"]
     if fill_value is None:
@@ -191,7 +193,9 @@ def _combiner(ctx, eqn, t: ElementType) -> Callable | None:
 
         def combine(b: ScalarBuilder, old: str, new: str) -> str:
             old, new = b.widen(old, t), b.widen(new, t)
-            result = b.binary(row, old, new, t.wide) if isinstance(row, str) else row(b, t, old, new)
+            result = (
+                b.binary(row, old, new, t.wide) if isinstance(row, str) else row(b, t, old, new)
+            )
             return b.narrow(result, t)
 
         return combine
@@ -231,9 +235,7 @@ def _scatter(ctx, eqn, operand, indices, updates):
     if any(size > whole for size, whole in zip(sizes, operand.shape, strict=True)):
         return operand  # no window fits
     target = [int(d) for d in dims.scatter_dims_to_operand_dims]
-    along = dict(
-        zip(batching, [int(d) for d in dims.scatter_indices_batching_dims], strict=True)
-    )
+    along = dict(zip(batching, [int(d) for d in dims.scatter_indices_batching_dims], strict=True))
     clip = _mode(eqn.params) == "CLIP"
     combine = _combiner(ctx, eqn, t)
     index, update = ctx.tensor(indices), ctx.tensor(updates)
