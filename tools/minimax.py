@@ -298,12 +298,12 @@ def _more_polynomials() -> dict[str, Polynomial]:
             )
             table[f"I{order}E_LARGE_{T}"] = Polynomial(
                 large,
-                ("0.0008", "0.125"),
+                ("1e-8", "0.125"),
                 25 if double else 8,
                 t,
                 lambda u, f=large: 1 / f(u),
                 lambda u: u - mpf(1) / 16,
-                rounded=(0, 1, 2, 3, 6),
+                rounded=(0, 1, 3),
             )
     # log erfc x, where erf x is 1 minus its exponential
     table["LOG_ERFC_F32"] = Polynomial(

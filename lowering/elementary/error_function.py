@@ -19,7 +19,7 @@ def _erf_small(b: Builder, x: Value) -> Value:
 
 
 def _erfc_large(b: Builder, size: Value) -> tuple[Value, Value]:
-    """erfc for 1/2 <= size <= ERFC_BOUND as significand near 1 and exponent."""
+    """erfc for 3/4 <= size <= ERFC_BOUND as significand near 1 and exponent."""
     square = size * size
     square_low = b.fma(size, size, -square)
     _, k, r, c = exp_parts(b, -square)
@@ -58,7 +58,7 @@ def erfc_(b: Builder, x: Value) -> Value:
     tail = b.scale(p, k)
     large = b.select(x < 0.0, 2.0 - tail, tail)
     small = 1.0 - _erf_small(b, x)
-    return b.select(b.both(x < 0.5, x > -1.0), small, b.select(x.isnan(), x, large))
+    return b.select(b.both(x < 0.75, x > -1.0), small, b.select(x.isnan(), x, large))
 
 
 def erf_inv_(b: Builder, x: Value) -> Value:

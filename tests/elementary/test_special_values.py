@@ -1,6 +1,5 @@
 """Zeros, infinities, NaN, domain errors, overflow, underflow, signs: IEEE 754 and C's Annex F."""
 
-# ruff: noqa: E501
 from __future__ import annotations
 
 import math
