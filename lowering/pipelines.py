@@ -89,9 +89,9 @@ _STAGES = {
 _LLVM_PASSES = (
     # Descriptors are folded first: only then does inlining keep what `noalias` says.
     "function(instsimplify),always-inline,globaldce,"
-    "function(sroa,early-cse,simplifycfg,instcombine,"
+    "function(sroa,early-cse,simplifycfg,instcombine<no-verify-fixpoint>,"
     "loop-simplify,lcssa,loop-mssa(loop-rotate,licm),loop(indvars),"
-    "loop-vectorize,instcombine,simplifycfg,early-cse)"
+    "loop-vectorize,instcombine<no-verify-fixpoint>,simplifycfg,early-cse)"
 )
 
 CPU = Pipeline(
