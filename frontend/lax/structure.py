@@ -199,7 +199,7 @@ def reshape(
         dims = indices(dimensions)
         if dims == tuple(range(len(own))):
             dims = None
-    if sizes == own and dims is None and hasattr(operand, "aval"):
+    if own and sizes == own and dims is None and hasattr(operand, "aval"):
         return operand
     return reshape_p.bind(operand, new_sizes=sizes, dimensions=dims, sharding=None)
 

@@ -144,12 +144,9 @@ def _select_transpose(primitive: Any, ct: Any, args: Any, params: dict) -> list[
             out.append(None)
             continue
         index = np.asarray(i, get_aval(which).dtype)  # type: ignore[attr-defined]
-        here = eq_p.bind(which, index)
-        if i == 0:
-            here = le_p.bind(which, index)
-        elif i == len(cases) - 1:
-            here = ge_p.bind(which, index)
-        out.append(select(here, ct, zero))
+        # the first and last case are selected by what is out of range, too
+        test = le_p if i == 0 else ge_p if i == len(cases) - 1 else eq_p
+        out.append(select(test.bind(which, index), ct, zero))
     return out
 
 

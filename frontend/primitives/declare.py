@@ -206,7 +206,11 @@ def _wrap_elements(x: np.ndarray, aval: ShapedArray) -> Any:
     if not dtypes.is_extended(aval.dtype):
         return ArrayImpl.from_numpy(np.asarray(x, dtype=aval.dtype), aval.weak_type)
     dt = aval.dtype
-    a = np.atleast_1d(np.asarray(x, order="C")).view(dt.physical_dtype).reshape(*aval.shape, *dt.physical_shape)
+    a = (
+        np.atleast_1d(np.asarray(x, order="C"))
+        .view(dt.physical_dtype)
+        .reshape(*aval.shape, *dt.physical_shape)
+    )
     return dt.wrap(ArrayImpl.from_numpy(a))
 
 
@@ -313,8 +317,8 @@ def unbroadcast(ct: Any, aval: Any) -> Any:
 
 
 def reshape(x: Any, shape: Sequence[int]) -> Any:
-    """Reshape in row-major order; nothing is done where the shape is the same."""
-    if np.shape(x) == tuple(shape):
+    """Reshape in row-major order; nothing is done to an array that has the shape."""
+    if shape and np.shape(x) == tuple(shape):
         return x
     return ops["reshape"].bind(x, new_sizes=tuple(shape), dimensions=None, sharding=None)
 

@@ -222,7 +222,7 @@ def _gather_reference(
     if fills:
         fill = fill_of(operand.dtype) if fill_value is None else fill_value
         mask = valid.reshape(valid.shape + (1,) * len(slice_sizes))
-        out = np.where(mask, out, np.asarray(fill).astype(operand.dtype)) if operand.dtype.kind != "V" else out
+        out = np.where(mask, out, np.asarray(fill).astype(operand.dtype)) if operand.dtype.type is not np.void else out
     gone = {*dn.collapsed_slice_dims, *dn.operand_batching_dims}
     kept = [s for i, s in enumerate(slice_sizes) if i not in gone]
     nb = valid.ndim

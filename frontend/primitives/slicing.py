@@ -214,10 +214,12 @@ def _pad_batch(size: int, args: Any, dims: Any, *, padding_config: tuple) -> Any
     padded = pad_p.bind(x, const(x, 0), padding_config=config)
     true, false = np.asarray(True), np.asarray(False)
     mask = pad_p.bind(full(np.shape(x), true), false, padding_config=config)
-    values = ops["broadcast_in_dim"].bind(
-        value, shape=np.shape(padded), broadcast_dimensions=(d,), sharding=None
-    )
-    return ops["select_n"].bind(mask, values, padded), d
+    shape = np.shape(padded)
+    if len(shape) > 1:
+        value = ops["broadcast_in_dim"].bind(
+            value, shape=shape, broadcast_dimensions=(d,), sharding=None
+        )
+    return ops["select_n"].bind(mask, value, padded), d
 
 
 pad_p = Primitive(
@@ -292,7 +294,12 @@ def _concatenate_transpose(primitive: Any, ct: Any, args: Any, params: dict) -> 
 
 def _concatenate_batch(size: int, args: Any, dims: Any, *, dimension: int) -> Any:
     moved = [move_batch_axis(size, d, 0, a) for a, d in zip(args, dims, strict=True)]
-    return concatenate_p.bind(*moved, dimension=dimension + 1), 0
+    return _joined(moved, dimension + 1), 0
+
+
+def _joined(xs: Sequence[Any], dimension: int) -> Any:
+    """Concatenation; nothing is done to a single array."""
+    return xs[0] if len(xs) == 1 else concatenate_p.bind(*xs, dimension=dimension)
 
 
 concatenate_p = Primitive(
@@ -339,7 +346,7 @@ def _split_reference(x: np.ndarray, *, sizes: tuple, axis: int) -> list[np.ndarr
 def _split_transpose(primitive: Any, cts: Any, args: Any, params: dict) -> list[Any]:
     if all(type(c) is Zero for c in cts):
         return [Zero(args[0].aval)]
-    return [concatenate_p.bind(*map(instantiate, cts), dimension=params["axis"])]
+    return [_joined([instantiate(c) for c in cts], params["axis"])]
 
 
 def _split_batch(size: int, args: Any, dims: Any, *, sizes: tuple, axis: int) -> Any:

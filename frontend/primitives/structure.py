@@ -23,6 +23,7 @@ from ..core.rules import (
     vspace,
     zero_jvp,
 )
+from ..core.trace import Tracer
 from ..transforms.batching import moves
 from .declare import (
     batch_elementwise,
@@ -99,11 +100,11 @@ def _broadcast_transpose(
 ) -> Any:
     kept = [d for d, s in zip(broadcast_dimensions, aval.shape, strict=True) if s == shape[d]]
     axes = tuple(i for i in range(len(shape)) if i not in kept)
-    out = reduce_sum(ct, axes)
+    out = reduce_sum(ct, axes) if axes else ct
     if tuple(sorted(kept)) != tuple(kept):
         order = sorted(kept)
         out = transpose(out, tuple(order.index(d) for d in kept))
-    if out.shape != aval.shape:
+    if np.shape(out) != aval.shape:
         dims = tuple(
             i
             for i, (d, s) in enumerate(zip(broadcast_dimensions, aval.shape, strict=True))
@@ -120,6 +121,15 @@ def _broadcast_batch(
     return broadcast_in_dim(x, (size, *shape), (0, *(d + 1 for d in broadcast_dimensions))), 0
 
 
+def _broadcast_stage(primitive: Primitive, trace: Any, args: Any, params: dict) -> Any:
+    """No equation where nothing changes."""
+    (x,) = args
+    if isinstance(x, Tracer) and x.shape == params["shape"]:
+        if params["broadcast_dimensions"] == tuple(range(x.ndim)):
+            return x
+    return trace.default_process(primitive, args, params)
+
+
 def _broadcast_text(eqn: Any) -> dict:
     dims = eqn.params["broadcast_dimensions"]
     return {"broadcast_dimensions": dims} if dims else {}
@@ -134,6 +144,7 @@ broadcast_in_dim_p = Primitive(
     batch=batch_rule(_broadcast_batch),
     evaluate=evaluate_elements,
     params_text=_broadcast_text,
+    stage=_broadcast_stage,
     samples=lambda: [
         Sample((s, d), shape=shape, broadcast_dimensions=bd, sharding=None)
         for s, shape, bd in [
@@ -241,7 +252,7 @@ def _transpose_abstract(x: ShapedArray, *, permutation: tuple) -> ShapedArray:
 def _transpose_batch(size: int, args: Any, dims: Any, *, permutation: tuple) -> Any:
     (d,) = dims
     perm = (d, *(i if i < d else i + 1 for i in permutation))
-    return transpose_p.bind(args[0], permutation=perm), 0
+    return transpose(args[0], perm), 0
 
 
 transpose_p = Primitive(
@@ -250,9 +261,7 @@ transpose_p = Primitive(
     reference=lambda x, *, permutation: x.transpose(permutation),
     jvp=linear_jvp,
     transpose=unary_transpose(
-        lambda ct, aval, *, permutation: transpose_p.bind(
-            ct, permutation=tuple(np.argsort(permutation).tolist())
-        )
+        lambda ct, aval, *, permutation: transpose(ct, np.argsort(permutation).tolist())
     ),
     batch=batch_rule(_transpose_batch),
     evaluate=evaluate_elements,

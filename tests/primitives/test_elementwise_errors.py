@@ -1,6 +1,5 @@
 """Errors of elementwise functions: dtypes, shapes, values that are no arrays."""
 
-
 from __future__ import annotations
 
 import numpy as np

@@ -1,6 +1,5 @@
 """Errors of reductions, cumulative reductions and contractions."""
 
-# ruff: noqa: E501 - one case a line
 from __future__ import annotations
 
 import numpy as np

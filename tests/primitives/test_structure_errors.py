@@ -1,6 +1,5 @@
 """Errors of functions that create and rearrange arrays."""
 
-# ruff: noqa: E501 - one case a line
 from __future__ import annotations
 
 import numpy as np
