@@ -6,8 +6,6 @@ A function body is written over `Value`s. `TextBuilder` turns the operations int
 
 from __future__ import annotations
 
-import ctypes
-import ctypes.util
 import struct
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -535,6 +533,8 @@ _LIBM: list[Any] = []
 
 def _exact_fma(x: float, y: float, z: float) -> float:
     if not _LIBM:
+        import ctypes.util
+
         library = ctypes.CDLL(ctypes.util.find_library("m"))
         library.fma.restype = ctypes.c_double
         library.fma.argtypes = [ctypes.c_double] * 3
