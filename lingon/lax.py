@@ -154,6 +154,7 @@ from lingon.frontend.lax.special import (
     igammac,
     lgamma,
     polygamma,
+    random_gamma_grad,
     zeta,
 )
 from lingon.frontend.lax.structure import (
@@ -288,6 +289,7 @@ __all__ = [
     "polygamma",
     "population_count",
     "pow",
+    "random_gamma_grad",
     "real",
     "reciprocal",
     "reduce",

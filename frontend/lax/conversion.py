@@ -71,8 +71,15 @@ def convert_weakly(operand: Any, new_dtype: Any, weak_type: bool) -> Any:
     )
 
 
+_F32, _F64, _I32 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int32)
+#: Conversions of small Python numbers that need none of the special rules.
+_usual = {float: (_F32, _F64), int: (_F32, _I32, _F64, np.dtype(np.int64))}
+
+
 def _convert_scalar(x: Any, new_dtype: Any, weak_type: bool) -> Any:
-    if type(x) is int and dtypes.is_integer(new_dtype):
+    if type(x) in (float, int) and -1e9 <= x <= 1e9 and new_dtype in _usual.get(type(x), ()):
+        value: Any = np.array(x, new_dtype)
+    elif type(x) is int and dtypes.is_integer(new_dtype):
         # Python integers of any size keep their low bits
         bits = 8 * new_dtype.itemsize
         x &= (1 << bits) - 1

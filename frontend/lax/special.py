@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..primitives.arithmetic import add_p, div_p, mul, neg_p, sub_p
+from ..primitives.declare import full_like
 from ..primitives.special import (
     bessel_i0e_p,
     bessel_i1e_p,
@@ -19,6 +21,7 @@ from ..primitives.special import (
     regularized_incomplete_beta_p,
     zeta_p,
 )
+from ..primitives.transcendental import exp_p, log_p
 
 
 def erf(x: Any) -> Any:
@@ -69,6 +72,15 @@ def igammac(a: Any, x: Any) -> Any:
 def igamma_grad_a(a: Any, x: Any) -> Any:
     """Derivative of `igamma` by `a`."""
     return igamma_grad_a_p.bind(a, x)
+
+
+def random_gamma_grad(*args: Any) -> Any:
+    """Derivative by `a` of a sample `x` of the gamma distribution: `random_gamma_grad(a, x)`."""
+    a, x = args
+    one = full_like(a, 1)
+    exponent = add_p.bind(neg_p.bind(x), mul(sub_p.bind(a, one), log_p.bind(x, accuracy=None)))
+    density = exp_p.bind(sub_p.bind(exponent, lgamma_p.bind(a)), accuracy=None)
+    return neg_p.bind(div_p.bind(igamma_grad_a_p.bind(a, x), density))
 
 
 def betainc(a: Any, b: Any, x: Any) -> Any:

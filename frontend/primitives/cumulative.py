@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ..core import dtypes
 from ..core.avals import ShapedArray, get_aval
 from ..core.primitive import Primitive, Sample, absent
 from ..core.rules import Zero, batch_rule, linear_jvp, unary_transpose, zero_jvp
 from ..transforms.jvp import jvp_flat
-from .arithmetic import BF16, EXTREMAL, F16, F32, NUMBERS, add_p, max_p, min_p, mul
+from .arithmetic import BF16, C64, EXTREMAL, F16, F32, NUMBERS, add_p, max_p, min_p, mul
 from .declare import check_dtype, compute_dtype, const, full_like, ops
 from .slicing import concatenate_p, pad_axis, rev_p, slice_axis
 
@@ -147,7 +148,10 @@ def _log_add_exp(a: Any, b: Any) -> Any:
     largest, difference = bind["max"](a, b), bind["sub"](a, b)
     nan = bind["ne"](difference, difference)
     both = add_p.bind(a, b)
-    small = bind["exp"](bind["neg"](bind["abs"](difference)), accuracy=None)
+    if dtypes.is_complex(get_aval(a).dtype):  # type: ignore[attr-defined]
+        small = bind["exp"](bind["sub"](min_p.bind(a, b), largest), accuracy=None)
+    else:
+        small = bind["exp"](bind["neg"](bind["abs"](difference)), accuracy=None)
     total = add_p.bind(largest, bind["log1p"](small, accuracy=None))
     return bind["select_n"](nan, total, both)
 
@@ -187,13 +191,20 @@ def _cumlogsumexp_jvp(primitive: Primitive, primals: Any, tangents: Any, params:
 
 
 def _logaddexp_reference(x: np.ndarray, axis: int) -> np.ndarray:
-    return np.logaddexp.accumulate(x, axis=axis)
+    if x.dtype.kind != "c":
+        return np.logaddexp.accumulate(x, axis=axis)
+    out = np.moveaxis(x, axis, 0).copy()
+    for i in range(1, len(out)):
+        a, b = out[i - 1], out[i].copy()
+        largest = np.maximum(a, b)
+        out[i] = largest + np.log1p(np.exp(np.minimum(a, b) - largest))
+    return np.moveaxis(out, 0, axis)
 
 
 cumlogsumexp_p = _cumulative(
     "cumlogsumexp",
     _logaddexp_reference,
-    (F32, BF16, F16),
-    kinds=("floating",),
+    (F32, BF16, F16, C64),
+    kinds=("floating", "complexfloating"),
     jvp=_cumlogsumexp_jvp,
 )

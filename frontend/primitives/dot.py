@@ -153,12 +153,15 @@ def _dot_reference(
     if out is None:
         out = result_dtype(ShapedArray((), lhs.dtype), ShapedArray((), rhs.dtype))
     work = accumulation_dtype(lhs.dtype, rhs.dtype, np.dtype(out))
+    if not lb and lhs.ndim and rhs.ndim and lhs.ndim + rhs.ndim <= 4:
+        if lc == (lhs.ndim - 1,) and rc == (0,):
+            return np.dot(lhs.astype(work, copy=False), rhs.astype(work, copy=False))
     lf, rf = free(lhs.ndim, lc, lb), free(rhs.ndim, rc, rb)
     batch = [lhs.shape[d] for d in lb]
     lkeep, rkeep = [lhs.shape[d] for d in lf], [rhs.shape[d] for d in rf]
     k = math.prod(lhs.shape[d] for d in lc)
-    a = lhs.transpose(*lb, *lf, *lc).reshape((*batch, math.prod(lkeep), k)).astype(work)
-    b = rhs.transpose(*rb, *rc, *rf).reshape((*batch, k, math.prod(rkeep))).astype(work)
+    a = lhs.transpose(*lb, *lf, *lc).reshape((*batch, math.prod(lkeep), k)).astype(work, copy=False)
+    b = rhs.transpose(*rb, *rc, *rf).reshape((*batch, k, math.prod(rkeep))).astype(work, copy=False)
     return np.matmul(a, b).reshape((*batch, *lkeep, *rkeep))
 
 

@@ -193,6 +193,13 @@ def test_broadcast_shapes() -> None:
         assert lingon.lax.broadcast_shapes(*shapes) == jax.lax.broadcast_shapes(*shapes)
 
 
+def test_random_gamma_grad() -> None:
+    a = np.array([0.3, 1.0, 2.5, 7.0], np.float32)
+    x = np.array([0.1, 2.0, 1.5, 9.0], np.float32)
+    ours, theirs = lingon.lax.random_gamma_grad(a, x), jax.lax.random_gamma_grad(a, x)
+    np.testing.assert_allclose(values(ours), values(theirs), rtol=1e-4)
+
+
 def test_complex_to_real_warns() -> None:
     with pytest.warns(np.exceptions.ComplexWarning, match="discards the imaginary part"):
         lingon.lax.convert_element_type(C, np.float32)
