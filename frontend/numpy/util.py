@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from ..core import config, dtypes, eager
 from ..core.avals import ShapedArray, get_aval
 from ..core.primitive import registry
 from ..core.trace import Tracer, eval_trace, state
+from ..transforms.jit import library_jit
 
 
 def is_arraylike(x: Any) -> bool:
@@ -293,3 +294,24 @@ def canonical_axes(axis: Any, rank: int) -> tuple[int, ...]:
             raise ValueError(f"duplicate value in 'axis': {axis}")
         return tuple(sorted(out))
     return (canonical_axis(axis, rank),)
+
+
+def jit_as(name: str, **options: Any) -> Callable[[Callable], Callable]:
+    """`library_jit` under a name that differs from the function's own."""
+
+    def decorate(f: Callable) -> Callable:
+        f.__name__ = f.__qualname__ = name
+        return library_jit(f, **options)
+
+    return decorate
+
+
+def rank0(value: Any, dtype: Any) -> ArrayImpl:
+    """A number as a rank-0 array, which lax functions broadcast."""
+    return scalar(value, dtype)
+
+
+def no_out(who: str, out: Any) -> None:
+    """Raise NotImplementedError for an `out` argument: arrays are immutable."""
+    if out is not None:
+        raise NotImplementedError(f"The 'out' argument to jnp.{who} is not supported.")
