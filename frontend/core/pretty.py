@@ -127,7 +127,7 @@ class Printer:
             note = f" # {eqn.source_info.summary()}" if eqn.source_info.summary() else ""
         if not params:
             return f"{lead} {rhs_args}{note}"
-        parts: list[tuple[str, Any]] = sorted(params.items())
+        parts: list[tuple[str, Any]] = sorted(params.items(), key=lambda p: (p[0] != "name", p[0]))
         self.share_names(eqn)
         has_jaxpr = any(True for _ in subjaxprs(params))
         one = None
