@@ -87,8 +87,9 @@ struct Unit {
 
 class BlockFuser {
 public:
-  explicit BlockFuser(Block &block)
-      : block(block), context(block.getParentOp()->getContext()) {}
+  BlockFuser(Block &block, bool remarks)
+      : block(block), context(block.getParentOp()->getContext()),
+        remarks(remarks) {}
   void run();
 
 private:
@@ -138,6 +139,8 @@ private:
 
   Block &block;
   MLIRContext *context;
+  bool remarks;
+  StringRef refusal; ///< why the last tryJoin failed
   DenseMap<Operation *, std::unique_ptr<Node>> nodes;
   SmallVector<Node *> ordered;
   std::vector<Cluster> clusters;
@@ -281,13 +284,17 @@ int BlockFuser::levelOf(Value value) {
 /// Adds the node to the cluster if its iteration space lines up with it.
 bool BlockFuser::tryJoin(Node &node, int id, bool sibling) {
   Cluster &cluster = clusters[id];
-  if (cluster.cost + node.cost > kMaxCost)
+  auto refuse = [&](StringRef reason) {
+    refusal = reason;
     return false;
+  };
+  if (cluster.cost + node.cost > kMaxCost)
+    return refuse("the fused operation would have too much code");
   unsigned rank = 0;
   for (int64_t extent : node.extents)
     rank += extent != 1;
   if (rank != cluster.extents.size())
-    return false;
+    return refuse("the iteration spaces differ");
 
   SmallVector<int> alignment(node.extents.size(), -1);
   SmallVector<bool> taken(cluster.extents.size(), false);
@@ -321,15 +328,16 @@ bool BlockFuser::tryJoin(Node &node, int id, bool sibling) {
           producer->op.getDpsInitOperand(number));
       for (auto [d, extent] : llvm::enumerate(producer->extents))
         if (extent != 1 && !map.isFunctionOfDim(d))
-          return false;
+          return refuse("a reduction is complete only after its loop");
     }
     auto dims = producerDims(
         *producer, cast<OpResult>(source.tensor).getResultNumber(), source.map);
     if (!dims)
-      return false;
+      return refuse("its producer does not compute one element per iteration");
     for (auto [d, expr] : llvm::enumerate(dims->getResults()))
       if (!align(expr, producer->alignment[d]))
-        return false;
+        return refuse("it reads a producer at other places than where the "
+                      "producer computes");
   }
   if (sibling) {
     // Line up by an input that both read.
@@ -360,11 +368,11 @@ bool BlockFuser::tryJoin(Node &node, int id, bool sibling) {
       }
     }
     if (!lined)
-      return false;
+      return refuse("the iteration spaces do not line up");
   }
   for (auto [d, extent] : llvm::enumerate(node.extents))
     if (extent != 1 && alignment[d] == -1)
-      return false;
+      return refuse("the iteration spaces do not line up");
 
   SmallVector<bool> reduced(cluster.extents.size(), false);
   bool reduces = false;
@@ -374,7 +382,7 @@ bool BlockFuser::tryJoin(Node &node, int id, bool sibling) {
       reduces = true;
     }
   if (reduces && cluster.hasReduction && reduced != cluster.reduced)
-    return false;
+    return refuse("the reductions run over different dimensions");
 
   unsigned inputs = cluster.inputs.size();
   for (const Source &source : node.sources) {
@@ -384,13 +392,13 @@ bool BlockFuser::tryJoin(Node &node, int id, bool sibling) {
       ++inputs;
   }
   if (inputs > kMaxOperands)
-    return false;
+    return refuse("the fused operation would read too many operands");
   if (sibling) {
     unsigned results = 0;
     for (Node *member : cluster.members)
       results += member->op->getNumResults();
     if (results + node.op->getNumResults() > kMaxResults)
-      return false;
+      return refuse("the fused operation would have too many results");
   }
 
   if (reduces && !cluster.hasReduction) {
@@ -451,6 +459,11 @@ void BlockFuser::place(Node &node) {
       tryJoin(node, best, false)) {
     // In the cluster of its producers.
   } else {
+    if (best >= 0 && remarks)
+      op.emitRemark("not fused with its producer: ")
+          << (requiredBesides > clusters[best].depth
+                  ? "another operand needs the producer's result first"
+                  : refusal);
     for (const Source &source : node.sources) {
       if (node.cluster >= 0)
         break;
@@ -926,6 +939,8 @@ void BlockFuser::run() {
 
 struct FusePass : public PassWrapper<FusePass, OperationPass<func::FuncOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FusePass)
+  FusePass() = default;
+  FusePass(const FusePass &other) : PassWrapper(other) {}
   StringRef getArgument() const final { return "lingon-fuse"; }
   StringRef getDescription() const final {
     return "fuse elementwise operations and reductions on tensors";
@@ -935,6 +950,8 @@ struct FusePass : public PassWrapper<FusePass, OperationPass<func::FuncOp>> {
                     complex::ComplexDialect, linalg::LinalgDialect,
                     tensor::TensorDialect>();
   }
+  Option<bool> remarks{*this, "remarks", llvm::cl::init(false),
+                       llvm::cl::desc("say why operations were not fused")};
 
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
@@ -956,7 +973,7 @@ struct FusePass : public PassWrapper<FusePass, OperationPass<func::FuncOp>> {
         (void)linalg::generalizeNamedOp(rewriter, op);
     }
     for (Block *block : blocks)
-      BlockFuser(*block).run();
+      BlockFuser(*block, remarks).run();
   }
 };
 
