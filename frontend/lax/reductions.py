@@ -183,6 +183,10 @@ def _axes(v: Any) -> tuple[int, ...]:
     return (operator.index(v),) if isinstance(v, (int, np.integer)) else indices(v)
 
 
+def _element_type(t: Any) -> Any:
+    return None if t is None else dtypes.check_user_dtype(t, "preferred_element_type")
+
+
 def dot_general(
     lhs: Any,
     rhs: Any,
@@ -199,15 +203,12 @@ def dot_general(
     is `preferred_element_type` if given. Raises TypeError where axes or sizes do not fit.
     """
     (lc, rc), (lb, rb) = dimension_numbers
-    pet = preferred_element_type
-    if pet is not None:
-        pet = dtypes.check_user_dtype(pet, "preferred_element_type")
     return dot_general_p.bind(
         lhs,
         rhs,
         dimension_numbers=((_axes(lc), _axes(rc)), (_axes(lb), _axes(rb))),
         precision=check_precision(precision),
-        preferred_element_type=pet,
+        preferred_element_type=_element_type(preferred_element_type),
         out_sharding=None,
     )
 
@@ -233,7 +234,14 @@ def dot(
                 "un-batched matrix-matrix, matrix-vector, or vector-vector products; got "
                 f"lhs_shape={a} rhs_shape={b}"
             )
-        dimension_numbers = (((len(a) - 1,), (0,)), ((), ()))
+        return dot_general_p.bind(
+            lhs,
+            rhs,
+            dimension_numbers=(((len(a) - 1,), (0,)), ((), ())),
+            precision=check_precision(precision),
+            preferred_element_type=_element_type(preferred_element_type),
+            out_sharding=None,
+        )
     return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
 
 

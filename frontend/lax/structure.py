@@ -49,6 +49,13 @@ def canonical_axis(axis: Any, rank: int) -> int:
 # --- creation ------------------------------------------------------------------------------
 
 
+def _repeated(value: Any, shape: tuple[int, ...]) -> Any:
+    """A scalar array repeated to a shape."""
+    if not shape:
+        return value
+    return broadcast_in_dim_p.bind(value, shape=shape, broadcast_dimensions=(), sharding=None)
+
+
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Any:
     """An array of the given shape with all elements `fill_value`, a scalar.
 
@@ -65,7 +72,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
     weak = dtype is None and aval.weak_type
     dt = aval.dtype if dtype is None else dtypes.check_user_dtype(dtype)
     value = convert_weakly(fill_value, dt, weak)
-    return broadcast(value, shape) if shape else value
+    return _repeated(value, shape)
 
 
 def full_like(
@@ -88,7 +95,7 @@ def full_like(
             f"{shape_of(fill_value)}."
         )
     value = convert_weakly(fill_value, dt, weak)
-    return broadcast(value, shape) if shape else value
+    return _repeated(value, shape)
 
 
 def _is_value(x: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -149,10 +150,7 @@ def _dot_reference(
     out_sharding: Any,
 ) -> np.ndarray:
     (lc, rc), (lb, rb) = dimension_numbers
-    out = preferred_element_type
-    if out is None:
-        out = result_dtype(ShapedArray((), lhs.dtype), ShapedArray((), rhs.dtype))
-    work = accumulation_dtype(lhs.dtype, rhs.dtype, np.dtype(out))
+    work = accumulation_dtype(lhs.dtype, rhs.dtype, preferred_element_type)
     if not lb and lhs.ndim and rhs.ndim and lhs.ndim + rhs.ndim <= 4:
         if lc == (lhs.ndim - 1,) and rc == (0,):
             return np.dot(lhs.astype(work, copy=False), rhs.astype(work, copy=False))
@@ -165,8 +163,11 @@ def _dot_reference(
     return np.matmul(a, b).reshape((*batch, *lkeep, *rkeep))
 
 
+@functools.lru_cache(maxsize=1024)
 def accumulation_dtype(lhs: Any, rhs: Any, out: Any) -> Any:
-    """The dtype in which the reference multiplies and adds."""
+    """The dtype in which the reference multiplies and adds; `out` as for dot_general."""
+    if out is None:
+        out = result_dtype(ShapedArray((), lhs), ShapedArray((), rhs))
     if dtypes.is_bool(out):
         return np.dtype(bool)
     if any(dtypes.is_complex(d) for d in (lhs, rhs, out)):

@@ -88,6 +88,10 @@ def _broadcast_abstract(
 def _broadcast_reference(
     x: np.ndarray, *, shape: tuple, broadcast_dimensions: tuple, sharding: Any
 ) -> np.ndarray:
+    if not x.ndim:
+        out = np.empty(shape, x.dtype)
+        out[...] = x
+        return out
     order = sorted(range(x.ndim), key=broadcast_dimensions.__getitem__)
     sizes = [1] * len(shape)
     for i, d in enumerate(broadcast_dimensions):
