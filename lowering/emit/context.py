@@ -22,7 +22,7 @@ _MISSING = object()
 # A loop with more than this is slower than two: its code leaves the cache of decoded instructions,
 # and its iterations no longer overlap. LLVM's time grows faster than its size, too.
 ELEMENTARY_COST = 48
-MAX_GROUP_COST = 300
+MAX_GROUP_COST = 1000
 
 
 class _Group:
