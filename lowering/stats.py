@@ -128,6 +128,7 @@ def program_stats(
             lowering.advance("loops")
             for root in _functions(lowering.module):
                 _count_buffers(root, True, stats)
+                stats.allocated_bytes += _scratch_bytes(root)
         stats.vector_width = vector_width(lowering.advance("llvm-opt").text())
     return stats
 
@@ -152,6 +153,15 @@ def _functions(module: Any) -> Iterator[Any]:
         operation = op.operation
         if operation.name == "func.func" and "passthrough" not in operation.attributes:
             yield operation
+
+
+def _scratch_bytes(function: Any) -> int:
+    """Bytes that temporaries need together: those that live at different times share bytes."""
+    attributes = function.attributes
+    # A private function works in a part of its caller's memory.
+    if "lingon.scratch_bytes" not in attributes or "sym_visibility" in attributes:
+        return 0
+    return attributes["lingon.scratch_bytes"].value
 
 
 def _children(operation: Any) -> Iterator[Any]:
@@ -250,9 +260,9 @@ def _is_memref(type_: Any) -> bool:
 
 
 def _root(value: Any) -> Any:
-    """The buffer that a view looks at."""
+    """The buffer that a view looks at; a part of the scratch memory is a buffer of its own."""
     owner = value.owner
-    while getattr(owner, "name", None) in _VIEWS:
+    while getattr(owner, "name", None) in _VIEWS and owner.name != "memref.view":
         value = owner.operands[0]
         owner = value.owner
     return value
@@ -284,6 +294,8 @@ def _count_buffers(operation: Any, outermost: bool, stats: Stats) -> None:
         if name == "memref.alloc":
             stats.allocations += 1
             stats.allocated_bytes += _nbytes(op.results[0].type)
+        elif name == "memref.view":
+            stats.allocations += 1
         elif name == "memref.alloca":
             stats.stack_buffers += 1
             stats.stack_bytes += _nbytes(op.results[0].type)
