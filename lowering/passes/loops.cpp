@@ -395,7 +395,11 @@ void NestBuilder::chooseOrder() {
         continue;
       Operation *combiner = combinerOf(body, outputArgument(i), yielded(i));
       std::optional<TypedAttr> value;
-      if (combiner && carriedFrom[i] == 0)
+      if (combiner && carriedFrom[i] == 0 &&
+          isa<arith::AddFOp, arith::AddIOp, arith::MulFOp, arith::MulIOp,
+              arith::MaximumFOp, arith::MinimumFOp, arith::MaxSIOp,
+              arith::MaxUIOp, arith::MinSIOp, arith::MinUIOp, arith::AndIOp,
+              arith::OrIOp, arith::XOrIOp>(combiner))
         value = arith::getNeutralElement(combiner);
       if (!value)
         all = false;
