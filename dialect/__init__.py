@@ -21,7 +21,10 @@ class DialectLibraryError(ImportError):
 
 def _library_path() -> Path:
     suffix = ".dylib" if sys.platform == "darwin" else ".so"
-    return Path(__file__).resolve().parent / f"liblingon_dialect{suffix}"
+    name = f"liblingon_dialect{suffix}"
+    # In an editable install the package has two folders: the sources, and what was built.
+    found = [path for folder in __path__ if (path := Path(folder) / name).exists()]
+    return found[0] if found else Path(__file__).resolve().parent / name
 
 
 @functools.cache
