@@ -37,6 +37,9 @@ void ModuleInit::runAll(nb::module_ &m) {
 } // namespace lingon
 
 NB_MODULE(_runtime, m) {
+  // Registered functions and interned types live as long as the interpreter, by
+  // design; nanobind would list them as leaks when it exits.
+  nb::set_leak_warnings(false);
   m.attr("__doc__") = "Arrays, memory, threads and compiled programs.";
   if (PyArray_ImportNumPyAPI() < 0 || !lingon::initDTypes())
     throw nb::python_error();
