@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.avals import ShapedArray, get_aval
-from ..core.primitive import Sample, absent
+from ..core.primitive import Primitive, Sample, absent
 from ..core.rules import (
     Zero,
     is_undefined,
@@ -125,7 +125,7 @@ def operand_aval(x: Any) -> Any:
     return x.aval if is_undefined(x) else get_aval(x)
 
 
-add_p = elementwise(
+add_p: Primitive = elementwise(
     "add",
     (NUMBER, NUMBER),
     lambda x, y: x + y,
@@ -136,7 +136,7 @@ add_p = elementwise(
     samples=binary_samples(*NUMBERS),
 )
 
-sub_p = elementwise(
+sub_p: Primitive = elementwise(
     "sub",
     (NUMBER, NUMBER),
     lambda x, y: x - y,
@@ -178,7 +178,7 @@ def _mul_reference(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return x * y
 
 
-mul_p = elementwise(
+mul_p: Primitive = elementwise(
     "mul",
     (NUMBER, NUMBER),
     _mul_reference,
@@ -229,7 +229,7 @@ def _div_tangent_y(t: Any, out: Any, x: Any, y: Any) -> Any:
     return mul(mul(neg_p.bind(t), x), ops["integer_pow"].bind(y, y=-2))
 
 
-div_p = elementwise(
+div_p: Primitive = elementwise(
     "div",
     (NUMBER, NUMBER),
     _div_reference,
@@ -257,7 +257,7 @@ def _floor(x: Any) -> Any:
     return ops["floor"].bind(x)
 
 
-rem_p = elementwise(
+rem_p: Primitive = elementwise(
     "rem",
     (REAL, REAL),
     _rem_reference,
@@ -269,7 +269,7 @@ rem_p = elementwise(
     samples=binary_samples(F32, BF16, F16, np.int32, np.int8, np.uint8, low=0.5, high=5.0),
 )
 
-neg_p = elementwise(
+neg_p: Primitive = elementwise(
     "neg",
     (NUMBER,),
     lambda x: -x,
@@ -291,7 +291,7 @@ def _sign_reference(x: np.ndarray) -> np.ndarray:
     return np.sign(x)
 
 
-sign_p = elementwise(
+sign_p: Primitive = elementwise(
     "sign",
     (NUMBER,),
     _sign_reference,
@@ -323,7 +323,7 @@ def select(pred: Any, on_true: Any, on_false: Any) -> Any:
     return ops["select_n"].bind(pred, on_false, on_true)
 
 
-abs_p = elementwise(
+abs_p: Primitive = elementwise(
     "abs",
     (("floating", "complexfloating", "signedinteger"),),
     np.abs,
@@ -366,7 +366,7 @@ def _min_reference(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 EXTREMAL = (*NUMBERS, np.bool_)
-max_p = elementwise(
+max_p: Primitive = elementwise(
     "max",
     (ANY[:4], ANY[:4]),
     _max_reference,
@@ -374,7 +374,7 @@ max_p = elementwise(
     transpose=absent("it is not linear"),
     samples=binary_samples(*EXTREMAL),
 )
-min_p = elementwise(
+min_p: Primitive = elementwise(
     "min",
     (ANY[:4], ANY[:4]),
     _min_reference,

@@ -28,11 +28,11 @@ def _logical(name: str, ref: Callable[..., Any]) -> Primitive:
     )
 
 
-and_p = _logical("and", np.bitwise_and)
-or_p = _logical("or", np.bitwise_or)
-xor_p = _logical("xor", np.bitwise_xor)
+and_p: Primitive = _logical("and", np.bitwise_and)
+or_p: Primitive = _logical("or", np.bitwise_or)
+xor_p: Primitive = _logical("xor", np.bitwise_xor)
 
-not_p = elementwise(
+not_p: Primitive = elementwise(
     "not",
     (LOGICAL,),
     np.bitwise_not,
@@ -102,9 +102,9 @@ def signed_like(bits: np.ndarray, dtype: Any) -> np.ndarray:
     return bits.astype(np.dtype(f"u{dtype.itemsize}")).view(dtype)
 
 
-shift_left_p = _shift("shift_left", _left)
-shift_right_logical_p = _shift("shift_right_logical", _right_logical)
-shift_right_arithmetic_p = _shift("shift_right_arithmetic", _right_arithmetic)
+shift_left_p: Primitive = _shift("shift_left", _left)
+shift_right_logical_p: Primitive = _shift("shift_right_logical", _right_logical)
+shift_right_arithmetic_p: Primitive = _shift("shift_right_arithmetic", _right_arithmetic)
 
 
 def _count(name: str, ref: Callable[..., Any]) -> Primitive:
@@ -133,8 +133,8 @@ def _leading_zeros(x: np.ndarray) -> np.ndarray:
     return np.where(bits.any(axis=-1), first, bits.shape[-1])
 
 
-population_count_p = _count("population_count", lambda x: _bit_matrix(x).sum(axis=-1))
-clz_p = _count("clz", _leading_zeros)
+population_count_p: Primitive = _count("population_count", lambda x: _bit_matrix(x).sum(axis=-1))
+clz_p: Primitive = _count("clz", _leading_zeros)
 
 
 def _high_product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -151,7 +151,7 @@ def _high_product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     )
 
 
-mulhi_p = elementwise(
+mulhi_p: Primitive = elementwise(
     "mulhi",
     (INT, INT),
     _high_product,

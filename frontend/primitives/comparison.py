@@ -44,12 +44,12 @@ def _comparison(
 
 
 _real = tuple(d for d in EXTREMAL if d is not C64)
-eq_p = _comparison("eq", ANY, lambda x, y: x == y, EXTREMAL)
-ne_p = _comparison("ne", ANY, lambda x, y: x != y, EXTREMAL)
-lt_p = _comparison("lt", ORDERED, lambda x, y: x < y, _real)
-le_p = _comparison("le", ORDERED, lambda x, y: x <= y, _real)
-gt_p = _comparison("gt", ORDERED, lambda x, y: x > y, _real)
-ge_p = _comparison("ge", ORDERED, lambda x, y: x >= y, _real)
+eq_p: Primitive = _comparison("eq", ANY, lambda x, y: x == y, EXTREMAL)
+ne_p: Primitive = _comparison("ne", ANY, lambda x, y: x != y, EXTREMAL)
+lt_p: Primitive = _comparison("lt", ORDERED, lambda x, y: x < y, _real)
+le_p: Primitive = _comparison("le", ORDERED, lambda x, y: x <= y, _real)
+gt_p: Primitive = _comparison("gt", ORDERED, lambda x, y: x > y, _real)
+ge_p: Primitive = _comparison("ge", ORDERED, lambda x, y: x >= y, _real)
 
 
 def _order(x: np.ndarray) -> np.ndarray:
@@ -72,9 +72,9 @@ def _total(name: str, ref: Callable[..., Any]) -> Primitive:
     return p
 
 
-eq_to_p = _total("eq_to", lambda x, y: x == y)
-le_to_p = _total("le_to", lambda x, y: x <= y)
-lt_to_p = _total("lt_to", lambda x, y: x < y)
+eq_to_p: Primitive = _total("eq_to", lambda x, y: x == y)
+le_to_p: Primitive = _total("le_to", lambda x, y: x <= y)
+lt_to_p: Primitive = _total("lt_to", lambda x, y: x < y)
 
 # --- select_n ------------------------------------------------------------------------------
 
@@ -171,7 +171,7 @@ def _select_batch(primitive: Any, axis: Any, args: Any, dims: Any, params: dict)
     return select_n_p.bind(which, *cases), 0
 
 
-select_n_p = Primitive(
+select_n_p: Primitive = Primitive(
     "select_n",
     abstract=_select_abstract,
     reference=_select_reference,
@@ -210,6 +210,10 @@ def _clamp_abstract(low: ShapedArray, x: ShapedArray, high: ShapedArray) -> Shap
 
 
 def _clamp_reference(low: np.ndarray, x: np.ndarray, high: np.ndarray) -> np.ndarray:
+    if x.dtype.kind == "c":
+        # limited by the real part alone: a limit is taken whole
+        raised = np.where(x.real > low.real, x, low)
+        return np.where(raised.real > high.real, high, raised)
     return np.minimum(np.maximum(low, x), high)
 
 
@@ -266,7 +270,7 @@ def _clamp_batch(primitive: Any, axis: Any, args: Any, dims: Any, params: dict) 
     return clamp_p.bind(*out), 0
 
 
-clamp_p = Primitive(
+clamp_p: Primitive = Primitive(
     "clamp",
     abstract=_clamp_abstract,
     reference=_clamp_reference,

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.avals import ShapedArray, get_aval
-from ..core.primitive import Sample
+from ..core.primitive import Primitive, Sample
 from ..core.rules import Zero, instantiate, operand_jvps, operand_transposes, unary_transpose
 from .arithmetic import C64, F32, PAIRS, neg_p
 from .declare import const, elementwise, unbroadcast
@@ -22,7 +22,7 @@ def _zero_of_part(ct: Any) -> Any:
     return const(ShapedArray((), aval.dtype), 0)
 
 
-real_p = elementwise(
+real_p: Primitive = elementwise(
     "real",
     (_COMPLEX,),
     lambda x: x.real,
@@ -31,7 +31,7 @@ real_p = elementwise(
     transpose=unary_transpose(lambda ct, aval: complex_p.bind(ct, _zero_of_part(ct))),
     samples=lambda: [Sample((s, C64)) for s in ((3, 4), (), (0,))],
 )
-imag_p = elementwise(
+imag_p: Primitive = elementwise(
     "imag",
     (_COMPLEX,),
     lambda x: x.imag,
@@ -56,7 +56,7 @@ def _complex_jvp(primitive: Any, primals: Any, tangents: Any, params: dict) -> A
     return out, complex_p.bind(*map(instantiate, tangents))
 
 
-complex_p = elementwise(
+complex_p: Primitive = elementwise(
     "complex",
     (_PARTS, _PARTS),
     _complex_reference,
@@ -76,7 +76,7 @@ def _conj_transpose(ct: Any, aval: Any, *, input_dtype: Any) -> Any:
     return real_p.bind(ct)
 
 
-conj_p = elementwise(
+conj_p: Primitive = elementwise(
     "conj",
     (("float32", "complexfloating", "float64"),),
     lambda x: x,

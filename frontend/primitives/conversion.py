@@ -12,7 +12,15 @@ from ..core.primitive import Primitive, Sample, absent
 from ..core.rules import Zero, instantiate, linear_jvp, unary_transpose, zero_jvp
 from ..core.trace import Tracer
 from .arithmetic import BF16, C64, F16, F32
-from .declare import FLOAT, batch_elementwise, check_dtype, elementwise, front, hidden
+from .declare import (
+    FLOAT,
+    batch_elementwise,
+    check_dtype,
+    elementwise,
+    front,
+    has_no_tangent,
+    hidden,
+)
 
 # --- convert_element_type ------------------------------------------------------------------
 
@@ -86,7 +94,7 @@ def _convert_samples() -> list[Sample]:
     targets = (F32, BF16, F16, np.int32, np.int8, np.uint8, np.uint32, np.bool_, C64, np.int16)
     wide = np.array([0.0, -0.0, 1.9, -1.9, 300.0, -5.0, 3e10, -3e10, np.inf, -np.inf, np.nan], F32)
     for t in targets:
-        p = {"new_dtype": np.dtype(t), "weak_type": False, "sharding": None}
+        p: dict[str, Any] = {"new_dtype": np.dtype(t), "weak_type": False, "sharding": None}
         out += [Sample(((3, 4), s), **p) for s in targets]
         out += [Sample(((), F32), **p), Sample(((0,), F32), **p), Sample(wide, grad=False, **p)]
         out.append(
@@ -107,7 +115,7 @@ def _convert_stage(primitive: Primitive, trace: Any, args: Any, params: dict) ->
     return trace.default_process(primitive, args, params)
 
 
-convert_element_type_p = Primitive(
+convert_element_type_p: Primitive = Primitive(
     "convert_element_type",
     abstract=_convert_abstract,
     reference=_convert_reference,
@@ -193,7 +201,7 @@ def _bitcast_batch(primitive: Any, axis: Any, args: Any, dims: Any, params: dict
     return primitive.bind(x, **params), d
 
 
-bitcast_convert_type_p = Primitive(
+bitcast_convert_type_p: Primitive = Primitive(
     "bitcast_convert_type",
     abstract=_bitcast_abstract,
     reference=_bitcast_reference,
@@ -262,7 +270,7 @@ def _reduce_precision_reference(
     return (out | sign).astype(bits_t).view(x.dtype)
 
 
-reduce_precision_p = Primitive(
+reduce_precision_p: Primitive = Primitive(
     "reduce_precision",
     abstract=_reduce_precision_abstract,
     reference=_reduce_precision_reference,
@@ -287,7 +295,7 @@ reduce_precision_p = Primitive(
 
 # --- identities ----------------------------------------------------------------------------
 
-stop_gradient_p = elementwise(
+stop_gradient_p: Primitive = elementwise(
     "stop_gradient",
     (("integer", "floating", "complexfloating", "bool", "key"),),
     lambda x: x,
@@ -311,9 +319,7 @@ def _barrier_transpose(primitive: Any, cts: Any, args: Any, params: dict) -> Any
 
 def _barrier_jvp(primitive: Primitive, primals: Any, tangents: Any, params: dict) -> Any:
     out = primitive.bind(*primals)
-    real = [
-        i for i, t in enumerate(tangents) if not (type(t) is Zero and t.aval.dtype == dtypes.float0)
-    ]
+    real = [i for i, t in enumerate(tangents) if not has_no_tangent(t)]
     moved = primitive.bind(*[instantiate(tangents[i]) for i in real])
     touts: list[Any] = [Zero.of(o) for o in out]
     for i, t in zip(real, moved, strict=True):
@@ -321,7 +327,7 @@ def _barrier_jvp(primitive: Primitive, primals: Any, tangents: Any, params: dict
     return out, touts
 
 
-optimization_barrier_p = Primitive(
+optimization_barrier_p: Primitive = Primitive(
     "optimization_barrier",
     abstract=lambda *avals: list(avals),
     reference=lambda *xs: list(xs),

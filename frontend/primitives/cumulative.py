@@ -115,26 +115,26 @@ def _cumsum_transpose(ct: Any, aval: ShapedArray, *, axis: int, reverse: bool) -
     return cumsum_p.bind(ct, axis=axis, reverse=not reverse)
 
 
-cumsum_p = _cumulative(
+cumsum_p: Primitive = _cumulative(
     "cumsum",
     lambda x, axis: np.cumsum(x, axis=axis, dtype=x.dtype),
     NUMBERS,
     jvp=linear_jvp,
     transpose=unary_transpose(_cumsum_transpose),
 )
-cumprod_p = _cumulative(
+cumprod_p: Primitive = _cumulative(
     "cumprod",
     lambda x, axis: np.cumprod(x, axis=axis, dtype=x.dtype),
     NUMBERS,
     combine=lambda a, b: mul(a, b),
 )
-cummax_p = _cumulative(
+cummax_p: Primitive = _cumulative(
     "cummax",
     lambda x, axis: np.maximum.accumulate(x, axis=axis),
     _REAL,
     combine=lambda a, b: max_p.bind(a, b),
 )
-cummin_p = _cumulative(
+cummin_p: Primitive = _cumulative(
     "cummin",
     lambda x, axis: np.minimum.accumulate(x, axis=axis),
     _REAL,
@@ -201,7 +201,7 @@ def _logaddexp_reference(x: np.ndarray, axis: int) -> np.ndarray:
     return np.moveaxis(out, 0, axis)
 
 
-cumlogsumexp_p = _cumulative(
+cumlogsumexp_p: Primitive = _cumulative(
     "cumlogsumexp",
     _logaddexp_reference,
     (F32, BF16, F16, C64),

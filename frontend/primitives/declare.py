@@ -15,6 +15,7 @@ from ...runtime import ArrayImpl
 from ..core import dtypes, primitive
 from ..core.avals import ShapedArray, get_aval
 from ..core.primitive import Primitive
+from ..core.rules import Zero
 
 #: All primitives by name, for rules that use primitives declared in other files.
 ops = primitive.registry
@@ -157,7 +158,7 @@ def compute_dtype(dtype: Any) -> Any:
 
 def widened(x: np.ndarray) -> np.ndarray:
     """`x` in the dtype in which references compute."""
-    dt = _compute.get(x.dtype)
+    dt: Any = _compute.get(x.dtype)
     return x if dt is None else x.astype(dt)
 
 
@@ -221,13 +222,18 @@ _python_type = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
 
 def const(x: Any, value: Any) -> Any:
     """A scalar constant of the dtype (and weak type) of `x`."""
-    aval = x if isinstance(x, ShapedArray) else get_aval(x)
-    dt = aval.dtype  # type: ignore[union-attr]
-    if aval.weak_type and dt.kind in _python_type:  # type: ignore[union-attr]
+    aval: Any = x if isinstance(x, ShapedArray) else get_aval(x)
+    dt = aval.dtype
+    if aval.weak_type and dt.kind in _python_type:
         t = _python_type[dt.kind]
         if dtypes.python_scalar_dtype(t) == dt:
             return t(value)
     return np.asarray(value, dtype=dt)
+
+
+def has_no_tangent(t: Any) -> bool:
+    """Whether a tangent is the symbolic zero of an integer or boolean value."""
+    return type(t) is Zero and getattr(t.aval, "dtype", None) == dtypes.float0
 
 
 # --- batching ------------------------------------------------------------------------------
@@ -334,8 +340,8 @@ def full(shape: Sequence[int], value: Any) -> Any:
 
 def full_like(x: Any, value: Any) -> Any:
     """A constant with the shape and dtype of `x`."""
-    aval = x if isinstance(x, ShapedArray) else get_aval(x)
-    return full(aval.shape, const(aval, value))  # type: ignore[union-attr]
+    aval: Any = x if isinstance(x, ShapedArray) else get_aval(x)
+    return full(aval.shape, const(aval, value))
 
 
 # --- declarations --------------------------------------------------------------------------

@@ -276,7 +276,7 @@ def _dot_samples() -> list[Sample]:
         ((0, 2), (2, 3), ((1,), (0,)), ((), ())),
         ((2, 3), (2, 3), ((), ()), ((0, 1), (0, 1))),
     ]
-    more = {"precision": None, "out_sharding": None}
+    more: dict[str, Any] = {"precision": None, "out_sharding": None}
     out = [
         Sample((a, d), (b, d), dimension_numbers=(c, bt), preferred_element_type=None, **more)
         for a, b, c, bt in forms
@@ -295,7 +295,7 @@ def _dot_samples() -> list[Sample]:
     return out
 
 
-dot_general_p = Primitive(
+dot_general_p: Primitive = Primitive(
     "dot_general",
     abstract=_dot_abstract,
     reference=_dot_reference,

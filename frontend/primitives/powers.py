@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.avals import ShapedArray, get_aval
-from ..core.primitive import Sample, absent
+from ..core.primitive import Primitive, Sample, absent
 from ..core.rules import operand_jvps, zero_jvp
 from .arithmetic import (
     BF16,
@@ -75,7 +75,7 @@ def _pow_tangent_x(t: Any, out: Any, x: Any, y: Any) -> Any:
     if not dtypes.is_integer(get_aval(y).dtype):  # type: ignore[attr-defined]
         one = full_like(y, 1)
         return mul(t, mul(y, ops["pow"].bind(x, sub_p.bind(y, one))))
-    xa = get_aval(x)
+    xa: Any = get_aval(x)
     shape = get_aval(out).shape  # type: ignore[attr-defined]
     if type(y) in (int, np.int32, np.int64):
         y = const(xa, y)
@@ -84,7 +84,7 @@ def _pow_tangent_x(t: Any, out: Any, x: Any, y: Any) -> Any:
             y,
             new_dtype=xa.dtype,
             weak_type=False,
-            sharding=None,  # type: ignore[attr-defined]
+            sharding=None,
         )
     if get_aval(y).shape != shape:  # type: ignore[attr-defined]
         y = full(shape, y)
@@ -118,7 +118,7 @@ def _pow_samples() -> list[Sample]:
     return [*out, Sample(*special_pairs(), grad=False)]
 
 
-pow_p = elementwise(
+pow_p: Primitive = elementwise(
     "pow",
     (INEXACT, NUMBER),
     _pow_reference,
@@ -166,7 +166,7 @@ def _integer_pow_jvp(primitive: Any, primals: Any, tangents: Any, params: dict) 
     return out, mul(t, mul(const(x, y), power))
 
 
-integer_pow_p = elementwise(
+integer_pow_p: Primitive = elementwise(
     "integer_pow",
     (NUMBER,),
     lambda x: x,
@@ -193,7 +193,7 @@ integer_pow_p.reference = _integer_pow_reference
 
 # --- square and roots ----------------------------------------------------------------------
 
-square_p = elementwise(
+square_p: Primitive = elementwise(
     "square",
     (NUMBER,),
     lambda x: x * x,
@@ -202,7 +202,7 @@ square_p = elementwise(
     samples=unary_samples(*NUMBERS),
 )
 
-sqrt_p = elementwise(
+sqrt_p: Primitive = elementwise(
     "sqrt",
     (INEXACT,),
     np.sqrt,
@@ -217,7 +217,7 @@ def _rsqrt_tangent(t: Any, out: Any, x: Any, accuracy: Any) -> Any:
     return mul(t, mul(const(x, -0.5), div_p.bind(out, x)))
 
 
-rsqrt_p = elementwise(
+rsqrt_p: Primitive = elementwise(
     "rsqrt",
     (INEXACT,),
     lambda x: 1 / np.sqrt(x),
@@ -232,7 +232,7 @@ def _cbrt_tangent(t: Any, out: Any, x: Any, accuracy: Any) -> Any:
     return mul(t, mul(const(x, 1 / 3), integer_pow_p.bind(out, y=-2)))
 
 
-cbrt_p = elementwise(
+cbrt_p: Primitive = elementwise(
     "cbrt",
     (FLOAT,),
     np.cbrt,

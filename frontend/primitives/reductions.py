@@ -20,7 +20,7 @@ from ..transforms.batching import Axis, batch_flat, move_batch_axis
 from ..transforms.jvp import jvp_flat
 from .arithmetic import BF16, EXTREMAL, F16, F32, NUMBERS, div_p, mul
 from .bits import INTEGERS
-from .declare import check_dtype, compute_dtype, const, full, ops, reshape
+from .declare import check_dtype, compute_dtype, const, full, has_no_tangent, ops, reshape
 from .slicing import pad_axis, slice_axis
 from .structure import broadcast_in_dim, reshape_p, squeeze_p
 
@@ -118,7 +118,7 @@ def _sum_transpose(ct: Any, aval: ShapedArray, *, axes: tuple, out_sharding: Any
     return broadcast_in_dim(ct, aval.shape, kept) if axes else ct
 
 
-reduce_sum_p = _reduction(
+reduce_sum_p: Primitive = _reduction(
     "reduce_sum",
     ("number",),
     lambda x, axes: np.sum(x, axis=axes, dtype=x.dtype),
@@ -185,7 +185,7 @@ def _prod_jvp(primitive: Primitive, primals: Any, tangents: Any, params: dict) -
     return out, t
 
 
-reduce_prod_p = _reduction(
+reduce_prod_p: Primitive = _reduction(
     "reduce_prod",
     ("number",),
     lambda x, axes: np.prod(x, axis=axes, dtype=x.dtype),
@@ -236,24 +236,24 @@ def _extremum(name: str, ufunc: Any, which: int) -> Primitive:
     )
 
 
-reduce_max_p = _extremum("reduce_max", np.maximum, 0)
-reduce_min_p = _extremum("reduce_min", np.minimum, 1)
+reduce_max_p: Primitive = _extremum("reduce_max", np.maximum, 0)
+reduce_min_p: Primitive = _extremum("reduce_min", np.minimum, 1)
 
-reduce_and_p = _reduction(
+reduce_and_p: Primitive = _reduction(
     "reduce_and",
     None,
     lambda x, axes: np.bitwise_and.reduce(x, axis=axes),
     zero_jvp,
     (*INTEGERS, np.bool_),
 )
-reduce_or_p = _reduction(
+reduce_or_p: Primitive = _reduction(
     "reduce_or",
     None,
     lambda x, axes: np.bitwise_or.reduce(x, axis=axes),
     zero_jvp,
     (*INTEGERS, np.bool_),
 )
-reduce_xor_p = _reduction(
+reduce_xor_p: Primitive = _reduction(
     "reduce_xor",
     None,
     lambda x, axes: np.bitwise_xor.reduce(x, axis=axes),
@@ -307,8 +307,8 @@ def _arg_reduction(name: str, ref: Callable[..., Any]) -> Primitive:
     )
 
 
-argmax_p = _arg_reduction("argmax", np.argmax)
-argmin_p = _arg_reduction("argmin", np.argmin)
+argmax_p: Primitive = _arg_reduction("argmax", np.argmax)
+argmin_p: Primitive = _arg_reduction("argmin", np.argmin)
 
 # --- generic reduce ------------------------------------------------------------------------
 
@@ -323,11 +323,8 @@ def _reduce_abstract(
     if any(x.shape != xs[0].shape for x in xs):
         raise ValueError(f"reduce requires operands of equal shapes, got {[x.shape for x in xs]}")
     check_axes(dimensions, xs[0])
-    outs = jaxpr.out_avals
-    if len(outs) != n or any(
-        o.shape or o.dtype != x.dtype
-        for o, x in zip(outs, xs, strict=True)  # type: ignore[attr-defined]
-    ):
+    outs: list[Any] = list(jaxpr.out_avals)
+    if len(outs) != n or any(o.shape or o.dtype != x.dtype for o, x in zip(outs, xs, strict=True)):
         raise TypeError(
             "reduce: the computation must return scalars of the operands' dtypes, got "
             f"{', '.join(map(str, outs))} for operands of {', '.join(str(x) for x in xs)}"
@@ -391,7 +388,7 @@ def _reduce_jvp(primitive: Primitive, primals: Any, tangents: Any, params: dict)
 
 
 def _inexact_tangent(t: Any) -> Any:
-    return t if type(t) is Zero and t.aval.dtype == dtypes.float0 else instantiate(t)
+    return t if has_no_tangent(t) else instantiate(t)
 
 
 def _reduce_batch(
@@ -432,7 +429,7 @@ def _reduce_samples() -> list[Sample]:
     ]  # fmt: skip
 
 
-reduce_p = Primitive(
+reduce_p: Primitive = Primitive(
     "reduce",
     abstract=_reduce_abstract,
     reference=_reduce_reference,

@@ -107,7 +107,7 @@ def _slice_batch(
     return out, d
 
 
-slice_p = Primitive(
+slice_p: Primitive = Primitive(
     "slice",
     abstract=_slice_abstract,
     reference=_slice_reference,
@@ -184,7 +184,7 @@ def _pad_transpose(primitive: Any, ct: Any, args: Any, params: dict) -> list[Any
     if type(ct) is Zero:
         return [Zero(a.aval) if is_undefined(a) else None for a in args]
     config = params["padding_config"]
-    xaval = x.aval if is_undefined(x) else get_aval(x)
+    xaval: Any = x.aval if is_undefined(x) else get_aval(x)
     negative = tuple((-lo, -hi, 0) for lo, hi, _ in config)
     cut = pad_p.bind(ct, const(ct, 0), padding_config=negative)
     inner = slice_p.bind(
@@ -222,7 +222,7 @@ def _pad_batch(size: int, args: Any, dims: Any, *, padding_config: tuple) -> Any
     return ops["select_n"].bind(mask, value, padded), d
 
 
-pad_p = Primitive(
+pad_p: Primitive = Primitive(
     "pad",
     abstract=_pad_abstract,
     reference=_pad_reference,
@@ -302,7 +302,7 @@ def _joined(xs: Sequence[Any], dimension: int) -> Any:
     return xs[0] if len(xs) == 1 else concatenate_p.bind(*xs, dimension=dimension)
 
 
-concatenate_p = Primitive(
+concatenate_p: Primitive = Primitive(
     "concatenate",
     abstract=_concatenate_abstract,
     reference=lambda *xs, dimension: np.concatenate(xs, axis=dimension),
@@ -355,7 +355,7 @@ def _split_batch(size: int, args: Any, dims: Any, *, sizes: tuple, axis: int) ->
     return out, [d] * len(out)
 
 
-split_p = Primitive(
+split_p: Primitive = Primitive(
     "split",
     abstract=_split_abstract,
     reference=_split_reference,
@@ -396,7 +396,7 @@ def _rev_batch(size: int, args: Any, dims: Any, *, dimensions: tuple) -> Any:
     return rev_p.bind(args[0], dimensions=tuple(i if i < d else i + 1 for i in dimensions)), d
 
 
-rev_p = Primitive(
+rev_p: Primitive = Primitive(
     "rev",
     abstract=_rev_abstract,
     reference=lambda x, *, dimensions: np.flip(x, dimensions),
@@ -437,7 +437,7 @@ def _tile_batch(size: int, args: Any, dims: Any, *, reps: tuple) -> Any:
     return tile_p.bind(args[0], reps=(*reps[:d], 1, *reps[d:])), d
 
 
-tile_p = Primitive(
+tile_p: Primitive = Primitive(
     "tile",
     abstract=_tile_abstract,
     reference=lambda x, *, reps: np.tile(x, reps),
@@ -491,7 +491,7 @@ def _stack_batch(size: int, args: Any, dims: Any, *, axis: int) -> Any:
     return stack_p.bind(*moved, axis=axis + 1), 0
 
 
-stack_p = Primitive(
+stack_p: Primitive = Primitive(
     "stack",
     abstract=_stack_abstract,
     reference=lambda *xs, axis: np.stack(xs, axis=axis),
@@ -527,7 +527,7 @@ def _unstack_batch(size: int, args: Any, dims: Any, *, axis: int) -> Any:
     return out, [d if d < a else d - 1] * len(out)
 
 
-unstack_p = Primitive(
+unstack_p: Primitive = Primitive(
     "unstack",
     abstract=_unstack_abstract,
     reference=lambda x, *, axis: list(np.moveaxis(x, axis, 0)),

@@ -70,11 +70,13 @@ def _gaussian(t: Any, x: Any, factor: float) -> Any:
 
 
 _TWO_OVER_SQRT_PI = 2.0 / np.sqrt(np.pi)
-erf_p = _unary("erf", scipy_function("erf"), lambda t, out, x: _gaussian(t, x, _TWO_OVER_SQRT_PI))
-erfc_p = _unary(
+erf_p: Primitive = _unary(
+    "erf", scipy_function("erf"), lambda t, out, x: _gaussian(t, x, _TWO_OVER_SQRT_PI)
+)
+erfc_p: Primitive = _unary(
     "erfc", scipy_function("erfc"), lambda t, out, x: _gaussian(t, x, -_TWO_OVER_SQRT_PI)
 )
-erf_inv_p = _unary(
+erf_inv_p: Primitive = _unary(
     "erf_inv",
     lambda x: np.where(x == 0, x, scipy_function("erfinv")(x)),
     lambda t, out, x: mul(const(x, np.sqrt(np.pi) / 2.0), mul(t, _exp(_square(out)))),
@@ -90,14 +92,14 @@ def _digamma_reference(x: np.ndarray) -> np.ndarray:
     return np.where((x <= 0) & (np.floor(x) == x), x.dtype.type(np.nan), out)
 
 
-lgamma_p = _unary(
+lgamma_p: Primitive = _unary(
     "lgamma",
     lambda x: np.where(np.isinf(x), x.dtype.type(np.inf), scipy_function("gammaln")(x)),
     lambda t, out, x: mul(t, digamma_p.bind(x)),
     low=0.5,
     high=4.0,
 )
-digamma_p = _unary(
+digamma_p: Primitive = _unary(
     "digamma",
     _digamma_reference,
     lambda t, out, x: mul(t, polygamma_p.bind(const(x, 1), x)),
@@ -135,7 +137,7 @@ def _last_operand_jvp(f: Callable[..., Any], message: str) -> Any:
     return jvp
 
 
-polygamma_p = elementwise(
+polygamma_p: Primitive = elementwise(
     "polygamma",
     (FLOAT, FLOAT),
     _polygamma_reference,
@@ -149,7 +151,7 @@ polygamma_p = elementwise(
     ],
 )
 
-zeta_p = elementwise(
+zeta_p: Primitive = elementwise(
     "zeta",
     (FLOAT, FLOAT),
     scipy_function("zeta"),
@@ -169,7 +171,7 @@ def _invalid_gamma(a: np.ndarray, x: np.ndarray, out: np.ndarray) -> np.ndarray:
     return np.where((x < 0) | (a <= 0) | np.isnan(a) | np.isnan(x), np.nan, out)
 
 
-igamma_p = elementwise(
+igamma_p: Primitive = elementwise(
     "igamma",
     (FLOAT, FLOAT),
     lambda a, x: _invalid_gamma(a, x, scipy_function("gammainc")(a, x)),
@@ -181,7 +183,7 @@ igamma_p = elementwise(
     samples=lambda: _binary_samples(0.5, 4.0),
 )
 
-igammac_p = elementwise(
+igammac_p: Primitive = elementwise(
     "igammac",
     (FLOAT, FLOAT),
     lambda a, x: _invalid_gamma(a, x, scipy_function("gammaincc")(a, x)),
@@ -214,7 +216,7 @@ def _igamma_grad_a_reference(a: np.ndarray, x: np.ndarray) -> np.ndarray:
     return _invalid_gamma(a, x, out)
 
 
-igamma_grad_a_p = elementwise(
+igamma_grad_a_p: Primitive = elementwise(
     "igamma_grad_a",
     (FLOAT, FLOAT),
     _igamma_grad_a_reference,
@@ -235,7 +237,7 @@ def _betainc_tangent(t: Any, out: Any, a: Any, b: Any, x: Any) -> Any:
     return mul(_exp(sub(powers, log_beta)), t)
 
 
-regularized_incomplete_beta_p = elementwise(
+regularized_incomplete_beta_p: Primitive = elementwise(
     "regularized_incomplete_beta",
     (FLOAT, FLOAT, FLOAT),
     scipy_function("betainc"),
@@ -250,7 +252,7 @@ regularized_incomplete_beta_p = elementwise(
 
 # --- Bessel ----------------------------------------------------------------------------------
 
-bessel_i0e_p = _unary(
+bessel_i0e_p: Primitive = _unary(
     "bessel_i0e",
     scipy_function("i0e"),
     lambda t, out, x: mul(t, sub(bessel_i1e_p.bind(x), mul(ops["sign"].bind(x), out))),
@@ -268,7 +270,7 @@ def _bessel_i1e_tangent(t: Any, out: Any, x: Any) -> Any:
     return mul(t, select(nonzero, slope, full_like(x, 0.5)))
 
 
-bessel_i1e_p = _unary(
+bessel_i1e_p: Primitive = _unary(
     "bessel_i1e",
     lambda x: np.where(x == 0, x, scipy_function("i1e")(x)),
     _bessel_i1e_tangent,

@@ -139,7 +139,7 @@ def _broadcast_text(eqn: Any) -> dict:
     return {"broadcast_dimensions": dims} if dims else {}
 
 
-broadcast_in_dim_p = Primitive(
+broadcast_in_dim_p: Primitive = Primitive(
     "broadcast_in_dim",
     abstract=_broadcast_abstract,
     reference=_broadcast_reference,
@@ -218,7 +218,7 @@ def _reshape_batch(
     return out, 0
 
 
-reshape_p = Primitive(
+reshape_p: Primitive = Primitive(
     "reshape",
     abstract=_reshape_abstract,
     reference=_reshape_reference,
@@ -259,7 +259,7 @@ def _transpose_batch(size: int, args: Any, dims: Any, *, permutation: tuple) -> 
     return transpose(args[0], perm), 0
 
 
-transpose_p = Primitive(
+transpose_p: Primitive = Primitive(
     "transpose",
     abstract=_transpose_abstract,
     reference=lambda x, *, permutation: x.transpose(permutation),
@@ -313,7 +313,7 @@ def _squeeze_transpose(ct: Any, aval: ShapedArray, *, dimensions: tuple) -> Any:
     return broadcast_in_dim(ct, aval.shape, kept)
 
 
-squeeze_p = Primitive(
+squeeze_p: Primitive = Primitive(
     "squeeze",
     abstract=_squeeze_abstract,
     reference=lambda x, *, dimensions: x.reshape(
@@ -358,7 +358,7 @@ def _iota_reference(*, dtype: Any, shape: tuple, dimension: int, sharding: Any) 
     return np.broadcast_to(line, shape)
 
 
-iota_p = Primitive(
+iota_p: Primitive = Primitive(
     "iota",
     abstract=_iota_abstract,
     reference=_iota_reference,
@@ -372,7 +372,7 @@ iota_p = Primitive(
     ],
 )
 
-copy_p = Primitive(
+copy_p: Primitive = Primitive(
     "copy",
     abstract=lambda x: x,
     reference=lambda x: x,
@@ -394,7 +394,7 @@ def _add_any_reference(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return x + y
 
 
-add_any_p = Primitive(
+add_any_p: Primitive = Primitive(
     "add_any",
     abstract=_add_any_abstract,
     reference=_add_any_reference,

@@ -69,7 +69,7 @@ def rsqrt(x: Any) -> Any:
 
 # --- exponential and logarithm --------------------------------------------------------------
 
-exp_p = _unary("exp", np.exp, lambda t, out, x: mul(t, out), accuracy=True)
+exp_p: Primitive = _unary("exp", np.exp, lambda t, out, x: mul(t, out), accuracy=True)
 
 
 def _exp2_reference(x: np.ndarray) -> np.ndarray:
@@ -80,10 +80,12 @@ def _exp2_tangent(t: Any, out: Any, x: Any) -> Any:
     return mul(call(log_p, const(x, 2)), mul(t, out))
 
 
-exp2_p = _unary("exp2", _exp2_reference, _exp2_tangent, accuracy=True)
-expm1_p = _unary("expm1", np.expm1, lambda t, out, x: mul(t, add(out, const(x, 1))), accuracy=True)
-log_p = _unary("log", np.log, lambda t, out, x: div(t, x), accuracy=True, low=0.5)
-log1p_p = _unary(
+exp2_p: Primitive = _unary("exp2", _exp2_reference, _exp2_tangent, accuracy=True)
+expm1_p: Primitive = _unary(
+    "expm1", np.expm1, lambda t, out, x: mul(t, add(out, const(x, 1))), accuracy=True
+)
+log_p: Primitive = _unary("log", np.log, lambda t, out, x: div(t, x), accuracy=True, low=0.5)
+log1p_p: Primitive = _unary(
     "log1p", np.log1p, lambda t, out, x: div(t, add(x, const(x, 1))), accuracy=True, low=-0.5
 )
 
@@ -92,7 +94,7 @@ def _logistic_reference(x: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-x))
 
 
-logistic_p = _unary(
+logistic_p: Primitive = _unary(
     "logistic",
     _logistic_reference,
     lambda t, out, x: mul(t, mul(out, sub(const(x, 1), out))),
@@ -101,9 +103,11 @@ logistic_p = _unary(
 
 # --- trigonometric --------------------------------------------------------------------------
 
-sin_p = _unary("sin", np.sin, lambda t, out, x: mul(t, call(cos_p, x)), accuracy=True)
-cos_p = _unary("cos", np.cos, lambda t, out, x: neg(mul(t, call(sin_p, x))), accuracy=True)
-tan_p = _unary(
+sin_p: Primitive = _unary("sin", np.sin, lambda t, out, x: mul(t, call(cos_p, x)), accuracy=True)
+cos_p: Primitive = _unary(
+    "cos", np.cos, lambda t, out, x: neg(mul(t, call(sin_p, x))), accuracy=True
+)
+tan_p: Primitive = _unary(
     "tan",
     np.tan,
     lambda t, out, x: mul(t, add(const(x, 1), square(out))),
@@ -111,21 +115,21 @@ tan_p = _unary(
     low=-1.2,
     high=1.2,
 )
-asin_p = _unary(
+asin_p: Primitive = _unary(
     "asin",
     np.arcsin,
     lambda t, out, x: mul(t, rsqrt(sub(const(x, 1), square(x)))),
     low=-0.9,
     high=0.9,
 )
-acos_p = _unary(
+acos_p: Primitive = _unary(
     "acos",
     np.arccos,
     lambda t, out, x: mul(t, neg(rsqrt(sub(const(x, 1), square(x))))),
     low=-0.9,
     high=0.9,
 )
-atan_p = _unary(
+atan_p: Primitive = _unary(
     "atan", np.arctan, lambda t, out, x: div(t, add(const(x, 1), square(x))), low=-0.9, high=0.9
 )
 
@@ -136,7 +140,7 @@ def _atan2_reference(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.arctan2(x, y)
 
 
-atan2_p = elementwise(
+atan2_p: Primitive = elementwise(
     "atan2",
     (INEXACT, INEXACT),
     _atan2_reference,
@@ -150,8 +154,8 @@ atan2_p = elementwise(
 
 # --- hyperbolic ------------------------------------------------------------------------------
 
-sinh_p = _unary("sinh", np.sinh, lambda t, out, x: mul(t, cosh_p.bind(x)))
-cosh_p = _unary("cosh", np.cosh, lambda t, out, x: mul(t, sinh_p.bind(x)))
+sinh_p: Primitive = _unary("sinh", np.sinh, lambda t, out, x: mul(t, cosh_p.bind(x)))
+cosh_p: Primitive = _unary("cosh", np.cosh, lambda t, out, x: mul(t, sinh_p.bind(x)))
 
 
 def _tanh_tangent(t: Any, out: Any, x: Any) -> Any:
@@ -159,16 +163,18 @@ def _tanh_tangent(t: Any, out: Any, x: Any) -> Any:
     return mul(add(t, mul(t, out)), sub(const(x, 1), out))
 
 
-tanh_p = _unary("tanh", np.tanh, _tanh_tangent, accuracy=True)
-asinh_p = _unary("asinh", np.arcsinh, lambda t, out, x: mul(t, rsqrt(add(square(x), const(x, 1)))))
-acosh_p = _unary(
+tanh_p: Primitive = _unary("tanh", np.tanh, _tanh_tangent, accuracy=True)
+asinh_p: Primitive = _unary(
+    "asinh", np.arcsinh, lambda t, out, x: mul(t, rsqrt(add(square(x), const(x, 1))))
+)
+acosh_p: Primitive = _unary(
     "acosh",
     np.arccosh,
     lambda t, out, x: mul(t, rsqrt(sub(square(x), const(x, 1)))),
     low=1.1,
     high=3.0,
 )
-atanh_p = _unary(
+atanh_p: Primitive = _unary(
     "atanh",
     np.arctanh,
     lambda t, out, x: mul(
@@ -192,8 +198,8 @@ def _rounding(name: str, ref: Callable[..., Any]) -> Primitive:
     )
 
 
-floor_p = _rounding("floor", np.floor)
-ceil_p = _rounding("ceil", np.ceil)
+floor_p: Primitive = _rounding("floor", np.floor)
+ceil_p: Primitive = _rounding("ceil", np.ceil)
 
 
 def _round_reference(x: np.ndarray, *, rounding_method: Any) -> np.ndarray:
@@ -216,11 +222,11 @@ def _round_samples() -> list[Sample]:
     return out
 
 
-round_p = _rounding("round", lambda x: x)
+round_p: Primitive = _rounding("round", lambda x: x)
 round_p.reference = _round_reference
 round_p._samples = _round_samples
 
-is_finite_p = elementwise(
+is_finite_p: Primitive = elementwise(
     "is_finite",
     (FLOAT,),
     np.isfinite,
@@ -235,7 +241,7 @@ def _nextafter_reference(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.nextafter(x, y)
 
 
-nextafter_p = elementwise(
+nextafter_p: Primitive = elementwise(
     "nextafter",
     (FLOAT, FLOAT),
     _nextafter_reference,

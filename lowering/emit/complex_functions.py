@@ -141,6 +141,12 @@ def _smaller(z: Pair, w: Pair) -> Pair:
     return _pick(_before(z, w), z, w)
 
 
+def _clamp(low: Pair, z: Pair, high: Pair) -> Pair:
+    """Limited by the real part alone: a limit is taken whole."""
+    raised = _pick(low[0] < z[0], z, low)
+    return _pick(high[0] < raised[0], high, raised)
+
+
 def _before(z: Pair, w: Pair) -> Expr:
     return (z[0] < w[0]) | (z[0].equals(w[0]) & (z[1] < w[1]))
 
@@ -492,6 +498,7 @@ _DIRECT: dict[str, Callable[..., Pair]] = {
     "square": lambda z: _mul(z, z),
     "max": _larger,
     "min": _smaller,
+    "clamp": _clamp,
 }
 
 # Primitive name -> row for complex operands, for the elementwise table.

@@ -303,6 +303,8 @@ elementwise(
     f=_clamp("arith.maximumf", "arith.minimumf"),
     i=_clamp("arith.maxsi", "arith.minsi"),
     u=_clamp("arith.maxui", "arith.minui"),
+    b=_clamp("arith.ori", "arith.andi"),
+    c=CX["clamp"],
 )
 elementwise("nextafter", raw=_nextafter)
 elementwise("floor", f="math.floor")

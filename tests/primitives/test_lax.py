@@ -65,6 +65,7 @@ CALLS: list[Call] = [
     ("select scalar", lambda lax, x: lax.select(True, x, x), (V,)),
     ("select_n", lambda lax, w, x: lax.select_n(w, x, x, x, x), (I, V)),
     ("clamp", lambda lax, x: lax.clamp(0.0, x, 1.0), (V,)),
+    ("clamp complex", lambda lax, x: lax.clamp(-1j, x, 1 + 0j), (C,)),
     ("convert", lambda lax, x: lax.convert_element_type(x, np.int32), (V,)),
     ("convert same", lambda lax, x: lax.convert_element_type(x, np.float32), (V,)),
     ("convert python type", lambda lax, x: lax.convert_element_type(x, float), (I,)),
