@@ -122,12 +122,12 @@ def histogramdd(
     if range is not None and (
         len(range) != dims or any(r is not None and len(r) != 2 for r in range)
     ):
-        raise ValueError(f"For sample.shape={x.shape}, range must be None or of length {dims} pairs")
+        raise ValueError(
+            f"For sample.shape={x.shape}, range must be None or of length {dims} pairs"
+        )
     scalar = not isinstance(bins, (list, tuple)) and np.ndim(bins) == 0
     if not scalar and len(bins) != dims:
-        raise ValueError(
-            "should be a bin for each dimension."
-        )
+        raise ValueError("should be a bin for each dimension.")
     per_axis = [bins] * dims if scalar else list(bins)
     edges, indices = [], []
     for i, b in enumerate(per_axis):

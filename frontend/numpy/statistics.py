@@ -209,13 +209,23 @@ def convolve(
     _check_vectors("convolve", a, v)
     x, y = promote_dtypes_inexact(a, v)
     return _conv(
-        x, y, mode=mode, flip=True, precision=precision, preferred_element_type=preferred_element_type
+        x,
+        y,
+        mode=mode,
+        flip=True,
+        precision=precision,
+        preferred_element_type=preferred_element_type,
     )
 
 
 @library_jit(static_argnames=("mode", "precision", "preferred_element_type"))
 def correlate(
-    a: Any, v: Any, mode: str = "valid", *, precision: Any = None, preferred_element_type: Any = None
+    a: Any,
+    v: Any,
+    mode: str = "valid",
+    *,
+    precision: Any = None,
+    preferred_element_type: Any = None,
 ) -> Any:
     """Cross-correlation of two vectors, the second one conjugated; modes as in `convolve`."""
     check_arraylike("correlate", a, v)
