@@ -12,12 +12,6 @@ import numpy as np
 
 from . import ARITY, library_text, symbol
 
-_PASSES = (
-    "builtin.module(convert-scf-to-cf,convert-math-to-llvm,convert-arith-to-llvm,"
-    "convert-index-to-llvm,finalize-memref-to-llvm,"
-    "convert-func-to-llvm{use-bare-ptr-memref-call-conv=1},convert-cf-to-llvm,"
-    "reconcile-unrealized-casts)"
-)
 _DTYPES = {"f32": np.float32, "f64": np.float64}
 
 
@@ -26,6 +20,7 @@ class Loop:
     """A compiled loop `out[i] = function(x[i], ...)`.
 
     Attributes:
+        function: the entry point, which takes an array of pointers: to the size, inputs, result.
         assembly: the machine code as text.
     """
 
@@ -43,8 +38,9 @@ class Loop:
         if any(a.dtype != self.dtype or a.shape != inputs[0].shape for a in inputs):
             raise TypeError(f"expected arrays of {np.dtype(self.dtype)} and one shape")
         result = np.empty_like(inputs[0]) if out is None else out
-        pointers = [a.ctypes.data for a in (*inputs, result)]
-        self.function(inputs[0].size, *pointers)
+        size = np.array([result.size], np.int64)
+        addresses = [a.ctypes.data for a in (size, *inputs, result)]
+        self.function((ctypes.c_void_p * len(addresses))(*addresses))
         return result
 
     @property
@@ -61,27 +57,28 @@ class Loop:
 
 @functools.cache
 def compile_loop(name: str, float_type: str) -> Loop:
-    """A loop over the function `name` ("sin") for "f32" or "f64", for this machine's CPU."""
-    import llvmlite.binding as llvm
-    import mlir.ir as ir
-    from mlir.dialects import llvm as llvm_dialect
-    from mlir.passmanager import PassManager
+    """A loop over the function `name` ("sin") for "f32" or "f64", for this machine's CPU.
 
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
+    It goes the way of every program from stage `loops` on.
+    """
+    from ... import runtime
+    from ..driver import Lowering
+    from ..loader import load_object
+
     arity = ARITY[name]
     memref = f"memref<1000000000x{float_type}>"
     numbers = range(arity)
     parameters = ", ".join(f"%a{i}: {memref}" for i in numbers)
-    loads = "\n".join(f"    %v{i} = memref.load %a{i}[%i] : {memref}" for i in numbers)
+    loads = "\n".join(f"      %v{i} = memref.load %a{i}[%i] : {memref}" for i in numbers)
     callee = symbol(name, float_type)
     source = f"""module {{
 {library_text([callee])}
-  func.func @loop(%n: index, {parameters}, %out: {memref}) {{
+  func.func @main(%size: memref<1xindex>, {parameters}, %out: {memref}) {{
     %zero = arith.constant 0 : index
     %one = arith.constant 1 : index
+    %n = memref.load %size[%zero] : memref<1xindex>
     scf.for %i = %zero to %n step %one {{
-  {loads}
+{loads}
       %r = func.call @{callee}({", ".join(f"%v{i}" for i in numbers)})
         : ({", ".join([float_type] * arity)}) -> {float_type}
       memref.store %r, %out[%i] : {memref}
@@ -89,33 +86,9 @@ def compile_loop(name: str, float_type: str) -> Loop:
     return
   }}
 }}"""
-    with ir.Context(), ir.Location.unknown():
-        module = ir.Module.parse(source)
-        PassManager.parse(_PASSES).run(module.operation)
-        text = llvm_dialect.translate_module_to_llvmir(module.operation)
-
-    def machine() -> Any:
-        features = llvm.get_host_cpu_features().flatten()
-        if "avx512f" in features:
-            features += ",-prefer-256-bit"
-        return llvm.Target.from_default_triple().create_target_machine(
-            cpu=llvm.get_host_cpu_name(), features=features, opt=3, jit=True
-        )
-
-    compiled = llvm.parse_assembly(text)
-    target = machine()
-    options = llvm.create_pipeline_tuning_options(speed_level=3)
-    options.loop_vectorization = True
-    builder = llvm.create_pass_builder(target, options)
-    builder.getModulePassManager().run(compiled, builder)
-    assembly = target.emit_assembly(compiled)
-    jit = llvm.create_lljit_compiler(machine())
-    library = (
-        llvm.JITLibraryBuilder()
-        .add_ir(compiled)
-        .export_symbol("loop")
-        .add_current_process()
-        .link(jit, f"elementary_{name}_{float_type}")
-    )
-    prototype = ctypes.CFUNCTYPE(None, ctypes.c_int64, *[ctypes.c_void_p] * (arity + 1))
-    return Loop(prototype(library["loop"]), arity, _DTYPES[float_type], assembly, (jit, library))
+    with Lowering(source, start="loops") as lowering:
+        assembly = lowering.advance("asm").text()
+    with Lowering(source, start="loops") as lowering:
+        loaded = load_object(lowering.object_code(), runtime.symbols())
+    entry = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(loaded.entry)
+    return Loop(entry, arity, _DTYPES[float_type], assembly, loaded)

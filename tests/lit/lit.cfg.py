@@ -31,7 +31,7 @@ for tool in ("FileCheck", "not", "count"):
 package_folder("lingon")
 
 config.environment["PATH"] = os.pathsep.join((tools, os.environ.get("PATH", "")))
-for name in ("LINGON_DEV_ROOT", "HOME", "VIRTUAL_ENV"):
+for name in ("PYTHONPATH", "HOME", "VIRTUAL_ENV"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
 # Tests must not read or fill the user's compile cache.
