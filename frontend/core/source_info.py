@@ -15,7 +15,7 @@ _here = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__
 _own_roots = tuple(
     os.path.join(_here, d) + os.sep
     for d in ("frontend", "lowering", "dialect", "runtime", "lingon")
-) + ((_here + os.sep,) if os.path.basename(_here) == "lingon" else ())
+) + ((_here + os.sep,) if os.path.exists(os.path.join(_here, "__init__.py")) else ())
 _stdlib_wrappers = (os.sep + "functools.py", os.sep + "contextlib.py")
 
 _is_user: dict[CodeType, bool] = {}
