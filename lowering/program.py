@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import os
+import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -163,6 +165,7 @@ def compile_jaxpr(
     times = {"emit": 1e3 * (time.perf_counter() - started)}
     entry, hit = _object(emitted, chosen, target, name, options, times)
     loading = time.perf_counter()
+    runtime.prepare_kernels(set(re.findall(r'lingon\.kernel_call "(\w+)"', emitted.text)))
     loaded = load_object(entry.code, runtime.symbols())
     times["load"] = 1e3 * (time.perf_counter() - loading)
     times["total"] = 1e3 * (time.perf_counter() - started)
@@ -230,10 +233,10 @@ def toolchain_fingerprint() -> str:
     """Name, size and time of change of every file that determines what a program compiles to."""
     here = Path(__file__).resolve().parent
     files = sorted(p for p in here.rglob("*.py") if "__pycache__" not in p.parts)
+    # Not beside `here` alone: an editable install keeps what was built apart from the sources.
     for layer in ("dialect", "runtime"):
-        files += (
-            sorted((here.parent / layer).glob("*.so")) if (here.parent / layer).is_dir() else []
-        )
+        folders = importlib.import_module(f"..{layer}", __package__).__path__
+        files += sorted(p for folder in folders for p in Path(folder).glob("*.so"))
     files += [Path(libllvm_path()), Path(libmlir_path())]
     lines = []
     for path in files:

@@ -31,6 +31,7 @@ from lingon.runtime._runtime import (
     set_tracing,
     symbols,
 )
+from lingon.runtime.blas import prepare_kernels
 
 __all__ = [
     "ArrayImpl",
@@ -50,6 +51,7 @@ __all__ = [
     "pool_set_memory_limit",
     "pool_stats",
     "pool_trim",
+    "prepare_kernels",
     "pytree",
     "set_aval_factory",
     "set_blas_routine",

@@ -47,6 +47,11 @@ ModuleInit registerSymbols([](nb::module_ &m) {
         "Addresses by name of all that compiled code may call: lingon_rt_*, "
         "the library kernels and the mem* functions.");
   m.def(
+      "kernel_uses_blas",
+      [](const char *name) { return lingon_kernel_uses_blas(name) != 0; },
+      nb::arg("name"),
+      "Whether a library kernel calls BLAS routines on this machine.");
+  m.def(
       "set_blas_routine",
       [](const char *name, uintptr_t address) {
         return lingon_kernels_set_blas(

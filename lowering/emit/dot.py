@@ -44,7 +44,8 @@ def _dot_general(ctx, eqn, lhs, rhs):
         (dims.rhs_free, along_b),
     ):
         config += [along[d] for d in own]
-    (made,) = kernel_call(ctx, "dot_general", [a, b], [(shape, total)], config)
+    kernel = "dot_complex" if source.kind == "c" else "dot_general"
+    (made,) = kernel_call(ctx, kernel, [a, b], [(shape, total)], config)
     return ctx.converted(made, t)
 
 
@@ -84,7 +85,7 @@ def _untransposed(ctx, value: Value) -> tuple[Value, list[int]]:
     dims = value.dims
     if value.base is not None and isinstance(dims, tuple) and len(dims) == value.ndim:
         if sorted([-1 if d is None else d for d in dims]) == list(range(value.ndim)) and all(
-            [value.base.shape[k] == value.shape[d] for k, d in enumerate(dims)]
+            value.base.shape[k] == value.shape[d] for k, d in enumerate(dims)
         ):
             along = [0] * value.ndim
             for k, d in enumerate(dims):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -239,8 +238,9 @@ def _scatter(ctx, eqn, operand, indices, updates):
     clip = _mode(eqn.params) == "CLIP"
     combine = _combiner(ctx, eqn, t)
     index, update = ctx.tensor(indices), ctx.tensor(updates)
-    part_shape = tuple([updates.shape[u] for u in update_window])
-    scalar = math.prod(part_shape) == 1
+    # Without any dimension of size 1, so that it is plain which ones a slice drops.
+    part_shape = tuple([updates.shape[u] for u in update_window if updates.shape[u] != 1])
+    scalar = not part_shape
 
     def place(b: ScalarBuilder, loops: list[str]) -> tuple[list[str], str | None]:
         """Where the window of one index vector starts, and whether it is inside."""

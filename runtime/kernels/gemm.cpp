@@ -1,5 +1,6 @@
 //===- gemm.cpp - dot_general for every dtype and layout ------------------===//
 //
+// Kernels dot_general, and dot_complex for complex numbers.
 // config = [B, K, lhs batch dims (B), rhs batch dims (B), lhs contracting dims
 // (K), rhs contracting dims (K), other lhs dims, other rhs dims]; the output's
 // dims are batch, lhs others, rhs others, each in the order given. Operands are read through their strides, so transposes cost nothing.
@@ -471,4 +472,5 @@ void dotGeneral(const LingonBuffer *bufs, int64_t, const int64_t *config,
 } // namespace
 } // namespace lingon
 
-LINGON_KERNEL(dot_general, lingon::dotGeneral)
+LINGON_KERNEL_WITH_BLAS(dot_general, lingon::dotGeneral, lingon::PreferBlas)
+LINGON_KERNEL_WITH_BLAS(dot_complex, lingon::dotGeneral, true)

@@ -40,6 +40,10 @@ int64_t lingon_kernel_count();
 const char *lingon_kernel_name(int64_t index);
 void *lingon_kernel_address(const char *name);
 
+/// Whether the kernel, as this machine runs it, calls the BLAS routines: they
+/// have to be given before it is called.
+int lingon_kernel_uses_blas(const char *name);
+
 /// Gives the kernels a BLAS routine ("sgemm", ...; LP64, by-reference
 /// Fortran ABI). Returns 0 when the name is not one that they use.
 int lingon_kernels_set_blas(const char *name, void *address);
@@ -69,6 +73,7 @@ struct KernelEntry {
   const char *name;
   LingonKernelFn fn;
   int level;
+  bool usesBlas;
   KernelEntry *next;
 };
 
@@ -162,9 +167,10 @@ private:
 } // namespace
 } // namespace lingon
 
-#define LINGON_KERNEL(NAME, FN)                                                \
+#define LINGON_KERNEL(NAME, FN) LINGON_KERNEL_WITH_BLAS(NAME, FN, false)
+#define LINGON_KERNEL_WITH_BLAS(NAME, FN, USES_BLAS)                           \
   static ::lingon::KernelEntry lingonEntry_##NAME = {                          \
-      #NAME, FN, LINGON_KERNEL_LEVEL, nullptr};                                \
+      #NAME, FN, LINGON_KERNEL_LEVEL, USES_BLAS, nullptr};                     \
   __attribute__((constructor)) static void lingonRegister_##NAME() {           \
     ::lingon::registerKernel(&lingonEntry_##NAME);                             \
   }

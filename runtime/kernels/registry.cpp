@@ -75,6 +75,11 @@ void *lingon_kernel_address(const char *name) {
   return e ? reinterpret_cast<void *>(e->fn) : nullptr;
 }
 
+int lingon_kernel_uses_blas(const char *name) {
+  const KernelEntry *e = best(name);
+  return e && e->usesBlas;
+}
+
 int lingon_kernels_set_blas(const char *name, void *address) {
   for (int i = 0; i < NumBlas; ++i)
     if (strcmp(blasNames[i], name) == 0) {
