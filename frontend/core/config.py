@@ -342,13 +342,13 @@ enable_compilation_cache = define(
 compilation_cache_dir = define(
     "jax_compilation_cache_dir",
     None,
-    "Folder of the on-disk compile cache.",
+    "Folder of the on-disk compile cache; None leaves it to LINGON_CACHE_DIR.",
     parse=parse_optional_str,
 )
 compilation_cache_max_size = define(
     "jax_compilation_cache_max_size",
-    256 << 20,
-    "Bytes that the on-disk compile cache may use.",
+    -1,
+    "Bytes that the on-disk compile cache may use; -1 leaves it to LINGON_CACHE_MAX_BYTES.",
     parse=parse_int,
 )
 pprint_use_color = define("jax_pprint_use_color", False, "Print jaxprs in colour.")

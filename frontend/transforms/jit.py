@@ -68,6 +68,7 @@ class Program:
             closed.replace(jaxpr=closed.jaxpr.replace(invars=kept_vars)),
             name=name,
             donated=kept_donated,
+            options=compile_options(),
         )
         self.plain_out = all(
             type(getattr(a, "dtype", None)) is not None
@@ -95,6 +96,21 @@ class Program:
         if config.debug_nans.value or config.debug_infs.value:
             eager.check_finite(f"the jitted function {self.name}", outs)
         return outs
+
+
+def compile_options() -> dict[str, Any]:
+    """What the configuration says about compiling, by the names of `lowering.compile_jaxpr`.
+
+    An option left at its default leaves the choice to the environment.
+    """
+    options: dict[str, Any] = {"threefry_partitionable": config.threefry_partitionable.value}
+    if not config.enable_compilation_cache.value:
+        options["compilation_cache"] = False
+    if config.compilation_cache_dir.value is not None:
+        options["compilation_cache_dir"] = config.compilation_cache_dir.value
+    if config.compilation_cache_max_size.value >= 0:
+        options["compilation_cache_max_bytes"] = config.compilation_cache_max_size.value
+    return options
 
 
 def _check_compilable(jaxpr: Any) -> None:
