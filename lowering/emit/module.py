@@ -96,6 +96,7 @@ def emit_module(
         text.append(f'#loc{number} = loc("{quoted}":{line}:{column})')
     for function, types in ctx.declared.items():
         text.append(f"func.func private @{function}{types}")
+    text += ctx.definitions.values()
     text.append(f"func.func @{name}({', '.join(signature)}) {{")
     text += ctx.entry
     text += ctx.lines

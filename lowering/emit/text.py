@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ class ModuleText:
         self.maps: dict[str, str] = {}  # affine map text -> alias
         self.locations: dict[tuple, str] = {}
         self.declared: dict[str, str] = {}
+        self.definitions: dict[str, str] = {}
         self.constants: dict[tuple, str] = {}
         self.literals: dict[tuple, Value] = {}
         self.loc = ""
@@ -78,6 +79,11 @@ class ModuleText:
     def declare(self, function: str, signature: str) -> None:
         """Declares a private function that the module calls."""
         self.declared[function] = signature
+
+    def define(self, function: str, text: Callable[[], str]) -> None:
+        """Adds a private function, whose whole text `text()` gives, to the module once."""
+        if function not in self.definitions:
+            self.definitions[function] = text()
 
     # ---- constants ---------------------------------------------------------------------------
 

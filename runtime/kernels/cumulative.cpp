@@ -228,7 +228,7 @@ void scanAs(const LingonBuffer &in, const LingonBuffer &out, int64_t axis,
                 });
     return;
   }
-  if (n >= 4 * Segment && from.count() < lingon_rt_num_threads()) {
+  if (n >= 2 * Segment) {
     for (int64_t r = 0, rows = from.count(); r < rows; ++r)
       scanSegments<T, Op>(reinterpret_cast<const T *>(from.row(r)) + inStart,
                              inStep, reinterpret_cast<T *>(to.row(r)) + outStart,

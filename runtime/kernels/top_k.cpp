@@ -40,6 +40,28 @@ template <class E> void selectLeast(E *data, int64_t n, int64_t k) {
   }
 }
 
+/// Sorts by key and index, whatever the order that the elements are in (the
+/// radix sort of sort_keys.h expects them in that of their indices).
+template <class E> E *mergeSort(E *data, E *scratch, int64_t n) {
+  constexpr int64_t run = 16;
+  for (int64_t i = 0; i < n; i += run)
+    insertionSort(data + i, minOf(run, n - i));
+  for (int64_t width = run; width < n; width *= 2) {
+    for (int64_t i = 0; i < n; i += 2 * width) {
+      int64_t a = i, b = minOf(i + width, n), last = minOf(i + 2 * width, n);
+      const int64_t middle = b;
+      for (int64_t k = i; k < last; ++k) {
+        bool left = a < middle && (b >= last || data[a] < data[b]);
+        scratch[k] = data[left ? a++ : b++];
+      }
+    }
+    E *t = data;
+    data = scratch;
+    scratch = t;
+  }
+  return data;
+}
+
 /// Descending order is ascending order of the inverted key.
 template <class U, KeyKind Kind>
 U descendingKey(KeyCodec<U, Kind> codec, U bits) {
@@ -87,7 +109,7 @@ E *topOfRow(KeyCodec<U, Kind> codec, const U *src, int64_t stride, int64_t n,
     }
   }
   selectLeast(data, count, k);
-  return sortElements(data, scratch, k, bits, parallel);
+  return mergeSort(data, scratch, k);
 }
 
 template <class U, KeyKind Kind>
