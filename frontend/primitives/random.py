@@ -38,15 +38,21 @@ def threefry2x32(k1: Any, k2: Any, x1: Any, x2: Any) -> tuple[Any, Any]:
     return a, b
 
 
-def _threefry_abstract(k1: ShapedArray, k2: ShapedArray, x1: ShapedArray, x2: ShapedArray) -> list[ShapedArray]:
+def _threefry_abstract(
+    k1: ShapedArray, k2: ShapedArray, x1: ShapedArray, x2: ShapedArray
+) -> list[ShapedArray]:
     avals = (k1, k2, x1, x2)
     if any(a.dtype != np.uint32 for a in avals):
-        raise TypeError(f"Arguments to threefry2x32 must have uint32 type, got {[str(a) for a in avals]}")
+        raise TypeError(
+            f"Arguments to threefry2x32 must have uint32 type, got {[str(a) for a in avals]}"
+        )
     shape = elementwise_shape("threefry2x32", avals)
     return [ShapedArray(shape, np.uint32)] * 2
 
 
-def _threefry_reference(k1: np.ndarray, k2: np.ndarray, x1: np.ndarray, x2: np.ndarray) -> list[np.ndarray]:
+def _threefry_reference(
+    k1: np.ndarray, k2: np.ndarray, x1: np.ndarray, x2: np.ndarray
+) -> list[np.ndarray]:
     k1, k2, x1, x2 = np.broadcast_arrays(k1, k2, x1, x2)
     return list(threefry2x32(k1, k2, x1, x2))
 
@@ -284,6 +290,13 @@ def bits_of(keys: np.ndarray, bit_width: int, shape: tuple[int, ...]) -> np.ndar
     return _over_keys(f, keys, shape, dt)
 
 
+def sample_keys(*shape: int) -> PRNGKeyArray:
+    """Some keys, for samples."""
+    n = math.prod(shape)
+    words = np.arange(2 * n, dtype=np.uint32).reshape(*shape, 2) * np.uint32(0x9E3779B9)
+    return PRNGKeyArray(ArrayImpl.from_numpy(words))
+
+
 # --- primitives on typed keys ---------------------------------------------------------------
 
 
@@ -302,7 +315,9 @@ random_seed_p = Primitive(
     reference=lambda seed, *, impl: seed_words(seed),
     jvp=zero_jvp,
     transpose=absent("it is not linear"),
-    batch=batch_rule(lambda size, args, dims, *, impl: (random_seed_p.bind(args[0], impl=impl), dims[0])),
+    batch=batch_rule(
+        lambda size, args, dims, *, impl: (random_seed_p.bind(args[0], impl=impl), dims[0])
+    ),
     samples=lambda: [Sample(np.int32(s), impl="fry", grad=False) for s in (0, 42, -1)],
 )
 
@@ -343,7 +358,7 @@ random_unwrap_p = Primitive(
     jvp=zero_jvp,
     transpose=absent("it is not linear"),
     batch=batch_rule(lambda size, args, dims: (random_unwrap_p.bind(args[0]), dims[0])),
-    samples=(),
+    samples=lambda: [Sample(sample_keys(*s), grad=False) for s in [(), (3,), (2, 2), (0,)]],
 )
 
 
@@ -361,7 +376,11 @@ random_split_p = Primitive(
     batch=batch_rule(
         lambda size, args, dims, *, shape: (random_split_p.bind(args[0], shape=shape), dims[0])
     ),
-    samples=(),
+    samples=lambda: [
+        Sample(sample_keys(*s), shape=n, grad=False)
+        for s in [(), (3,)]
+        for n in [(2,), (2, 3), (1,), (0,)]
+    ],
 )
 
 
@@ -373,6 +392,8 @@ def _fold_in_abstract(keys: ShapedArray, data: ShapedArray) -> ShapedArray:
 def _fold_in_batch(size: int, args: Any, dims: Any) -> Any:
     keys, data = args
     dk, dd = dims
+    if dk == dd and np.shape(keys) == np.shape(data):
+        return random_fold_in_p.bind(keys, data), dk
     keys = keys if dk is None else front(keys, dk)
     data = data if dd is None else front(data, dd)
     if dk is None and len(np.shape(keys)) < len(np.shape(data)):
@@ -389,7 +410,10 @@ random_fold_in_p = Primitive(
     jvp=zero_jvp,
     transpose=absent("it is not linear"),
     batch=batch_rule(_fold_in_batch),
-    samples=(),
+    samples=lambda: [
+        Sample(sample_keys(), np.uint32(7), grad=False),
+        Sample(sample_keys(3), np.arange(3, dtype=np.uint32), grad=False),
+    ],
 )
 
 
@@ -410,5 +434,9 @@ random_bits_p = Primitive(
             dims[0],
         )
     ),
-    samples=(),
+    samples=lambda: [
+        Sample(sample_keys(*s), bit_width=w, shape=n, grad=False)
+        for w in (8, 16, 32)
+        for s, n in [((), (5,)), ((), ()), ((3,), (2, 2)), ((), (0,))]
+    ],
 )
