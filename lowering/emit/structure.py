@@ -137,7 +137,7 @@ def _expand(ctx, x, source, target, groups, t) -> str:
 
 @emits("transpose")
 def _transpose(ctx, eqn, operand):
-    return transposed(ctx, operand, tuple(eqn.params["permutation"]))
+    return transposed(ctx, operand, tuple([int(d) for d in eqn.params["permutation"]]))
 
 
 def transposed(ctx, operand: Value, permutation: tuple[int, ...]) -> Value:
@@ -172,7 +172,7 @@ def transposed(ctx, operand: Value, permutation: tuple[int, ...]) -> Value:
 
 
 def _slice_text(offsets: Sequence, sizes: Sequence[int], strides: Sequence[int]) -> str:
-    return f"[{', '.join(map(str, offsets))}] {list(sizes)} {list(strides)}"
+    return " ".join([f"[{', '.join(map(str, part))}]" for part in (offsets, sizes, strides)])
 
 
 def extract_slice(ctx, x: Value, offsets, sizes, strides=None) -> Value:

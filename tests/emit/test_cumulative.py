@@ -44,7 +44,13 @@ def test_dtypes_and_axes(name, op, axis, reverse):
 @pytest.mark.parametrize("reverse", [False, True])
 def test_special_values(op, reverse):
     inf, nan = np.inf, np.nan
-    for row in ([1, 2, nan, 3], [-inf, -inf, 1, 2], [1, inf, 2, -1], [inf, -inf, 1, 0], [-0.0, 0.0, -0.0, 1]):
+    for row in (
+        [1, 2, nan, 3],
+        [-inf, -inf, 1, 2],
+        [1, inf, 2, -1],
+        [inf, -inf, 1, 0],
+        [-0.0, 0.0, -0.0, 1],
+    ):
         x = np.array(row, np.float32)
         check(lambda x: getattr(lax, op)(x, 0, reverse), x, rtol=1e-6)
 

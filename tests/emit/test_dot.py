@@ -32,7 +32,8 @@ def tolerance(name, depth):
 
 @pytest.mark.parametrize("name", [d for d in DTYPES if "int4" not in d])
 @pytest.mark.parametrize(
-    "m,n,k", [(2, 3, 2), (8, 9, 10), (33, 17, 40), (1, 40, 30), (40, 1, 30), (5, 6, 600), (9, 20, 1)]
+    "m,n,k",
+    [(2, 3, 2), (8, 9, 10), (33, 17, 40), (1, 40, 30), (40, 1, 30), (5, 6, 600), (9, 20, 1)],
 )
 def test_matrix_product(name, m, n, k):
     check(lambda a, b: a @ b, array((m, k), name), array((k, n), name, 1), **tolerance(name, k))

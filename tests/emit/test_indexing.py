@@ -33,11 +33,11 @@ def test_index_dtypes(name):
     info = np.iinfo(name)
     # jax cuts 64-bit indices of gather to 32 bits, so only those that survive that are compared.
     low, high = max(info.min, -(2**31)), min(info.max, 2**31 - 1)
+    dims = lax.GatherDimensionNumbers((1,), (), (0,))
     for value in (low, high, 3):
         i = np.array(value, name)
         if value >= 0:  # jax itself wraps negative indices by adding the length in their dtype
             check(lambda x, i: lax.dynamic_slice_p.bind(x, i, slice_sizes=(7,)), x, i)
-        dims = lax.GatherDimensionNumbers((1,), (), (0,))
         for mode in MODES:
             check(lambda x, i, m=mode: lax.gather(x, i, dims, (4,), mode=m), x, i.reshape(1, 1))
 

@@ -42,7 +42,9 @@ def check(fn, *args, partitionable=True):
     closed = trace(fn, *args)
     options = {"threefry_partitionable": partitionable}
     program = compile_jaxpr(closed, name="test", options=options)
-    inputs = [runtime.from_numpy(np.ascontiguousarray(plain(a)).reshape(plain(a).shape)) for a in args]
+    inputs = [
+        runtime.from_numpy(np.ascontiguousarray(plain(a)).reshape(plain(a).shape)) for a in args
+    ]
     ours = [np.array(r._numpy()) for r in program.execute(inputs)]
     theirs = [plain(r) for r in jax.tree_util.tree_leaves(jax.jit(fn)(*args))]
     compare(ours, theirs)
@@ -92,7 +94,12 @@ def test_fold_in():
 def test_keys_are_moved_like_any_array():
     def moved(k):
         pair = jnp.stack([k[0], k[1]])
-        return pair[::-1], k.reshape(2, 2).T, jnp.where(np.array([True, False]), pair, k[2:]), k[np.array([3, 0])]
+        return (
+            pair[::-1],
+            k.reshape(2, 2).T,
+            jnp.where(np.array([True, False]), pair, k[2:]),
+            k[np.array([3, 0])],
+        )
 
     check(moved, jax.random.split(key(), 4))
 
