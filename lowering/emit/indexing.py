@@ -309,10 +309,11 @@ def _scatter(ctx, eqn, operand, indices, updates):
         with ctx.region() as lines:
             result = put(current, loops, offsets)
             ctx.raw(f"scf.yield {result} : {operand.tensor_type}")
-        name = ctx.op(f"scf.if {inside} -> ({operand.tensor_type}) {{")
+        name = ctx.name()
+        ctx.lines.append(f"{name} = scf.if {inside} -> ({operand.tensor_type}) {{")
         ctx.lines.extend([*lines, "} else {"])
         ctx.raw(f"scf.yield {current} : {operand.tensor_type}")
-        ctx.lines.append("}")
+        ctx.lines.append(f"}}{ctx.loc}")
         return name
 
     def nest(current: str, loops: list[str], depth: int) -> str:
