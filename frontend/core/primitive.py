@@ -87,7 +87,8 @@ class Primitive:
         partial_eval: Callable[..., Any] | None = None,
         axis_names: Callable[[dict], tuple] | None = None,
         dce: Callable[..., Any] | None = None,
-        params_text: Callable[[Any], dict | None] | None = None,
+        params_text: Callable[[Any], dict] | None = None,
+        calls: str | None = None,
         forbidden: Callable[[], Exception] | None = None,
     ):
         if name in registry:
@@ -104,6 +105,9 @@ class Primitive:
         self.axis_names = axis_names
         self.dce = dce
         self.params_text = params_text
+        # The parameter that is a jaxpr which the equation calls with its operands, under the name
+        # in the parameter `name`; such jaxprs are printed with the caller's variable names.
+        self.calls = calls
         # The error of a program in which this primitive is still there when it is compiled.
         self.forbidden = forbidden
         self._evaluate = evaluate

@@ -45,7 +45,9 @@ class SourceInfo:
 
     @property
     def function(self) -> str | None:
-        return None if self.code is None else self.code.co_name
+        if self.code is None:
+            return None
+        return getattr(self.code, "co_qualname", self.code.co_name)
 
     def _position(self) -> tuple[int, int]:
         if self.code is None:
@@ -72,10 +74,11 @@ class SourceInfo:
     def __repr__(self) -> str:
         if self.code is None:
             return "<unknown source>"
-        return f"{self.file}:{self.line} ({self.function})"
+        line, column = self._position()
+        return f"{self.file}:{line}:{column - 1} ({self.function})"
 
     def summary(self) -> str:
-        """`file:line (function)`, or the empty string where the place is unknown."""
+        """`file:line:column (function)`, or the empty string where the place is unknown."""
         return "" if self.code is None else repr(self)
 
 

@@ -179,19 +179,26 @@ def _jvp(
 
 def _partial_eval(primitive: Primitive, trace: Any, args: Sequence[Any], params: dict) -> list[Any]:
     unknown = tuple(trace.is_unknown(a) for a in args)
-    known, staged, unknown_out = partial_eval_jaxpr(params["jaxpr"], unknown)
+    parts = partial_eval_jaxpr(params["jaxpr"], unknown)
     known_args = [a for a, u in zip(args, unknown, strict=True) if not u]
     with set_trace(trace.parent):
-        outs = _rebind(params, known, known_args)
-    n = len(unknown_out) - sum(unknown_out)
-    known_out, residuals = outs[:n], outs[n:]
+        outs = _rebind(params, parts.known, known_args)
+    values = {"in": known_args, "out": outs}
+    residuals = [values[kind][i] for kind, i in parts.residuals]
     unknown_args = [a for a, u in zip(args, unknown, strict=True) if u]
     staged_out: list[Any] = []
-    if any(unknown_out):
+    if any(parts.unknown_out):
         with set_trace(trace.staging):
-            staged_out = _rebind(params, staged, [*residuals, *unknown_args])
-    k, s = iter(known_out), iter(staged_out)
-    return [next(s) if u else next(k) for u in unknown_out]
+            staged_out = _rebind(params, parts.staged, [*residuals, *unknown_args])
+    known, staged = iter(parts.known_out), iter(staged_out)
+    result = []
+    for u in parts.unknown_out:
+        if u:
+            result.append(next(staged))
+        else:
+            kind, i = next(known)
+            result.append(values[kind][i])
+    return result
 
 
 def _transpose(
@@ -248,14 +255,14 @@ def _stage(primitive: Primitive, trace: Any, args: Sequence[Any], params: dict) 
 
 
 def _params_text(eqn: JaxprEqn) -> dict:
-    shown = {"name": eqn.params["name"], "jaxpr": eqn.params["jaxpr"]}
+    shown: dict[str, Any] = {"name": eqn.params["name"], "jaxpr": eqn.params["jaxpr"]}
     if any(eqn.params["donated_invars"]):
-        shown = {"donated_invars": eqn.params["donated_invars"], **shown}
+        shown["donated_invars"] = eqn.params["donated_invars"]
     if eqn.params["keep_unused"]:
         shown["keep_unused"] = True
     if eqn.params["inline"]:
         shown["inline"] = True
-    return dict(sorted(shown.items(), key=lambda kv: (kv[0] != "name", kv[0])))
+    return shown
 
 
 jit_p = Primitive(
@@ -273,6 +280,7 @@ jit_p = Primitive(
     axis_names=_axis_names,
     effects=lambda jaxpr, **_: jaxpr.effects,
     params_text=_params_text,
+    calls="jaxpr",
 )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.interpreter import eval_jaxpr
-from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var
+from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, close_with_vars
 from ..core.primitive import Primitive
 from ..core.staging import JaxprTrace, JaxprTracer
 from ..core.trace import Trace, current_trace, set_trace
@@ -36,16 +36,50 @@ class PartialTrace(Trace):
             return staging.process_primitive(primitive, args, params)
 
 
-def partial_eval_jaxpr(
-    closed: ClosedJaxpr, unknown: tuple[bool, ...]
-) -> tuple[ClosedJaxpr, ClosedJaxpr, list[bool]]:
-    """Split a jaxpr by which inputs are unknown.
+class PartialJaxpr:
+    """A jaxpr split into what is known and what is staged.
 
-    Returns (known jaxpr: known inputs -> known outputs + residuals, staged jaxpr: residuals +
-    unknown inputs -> unknown outputs, which outputs are unknown). Remembered with `closed`.
+    `known` maps the known inputs to those known outputs and residuals that are no inputs, each
+    once. `known_out` and `residuals` say where a value comes from: ("in", i) for the i-th known
+    input, ("out", i) for the i-th output of `known`. `staged` maps residuals and unknown inputs to
+    the unknown outputs.
     """
 
-    def make() -> Any:
+    __slots__ = ("known", "known_out", "residuals", "staged", "unknown_out")
+
+    def __init__(
+        self,
+        known: ClosedJaxpr,
+        staged: ClosedJaxpr,
+        unknown_out: list[bool],
+        known_out: list[tuple[str, int]],
+        residuals: list[tuple[str, int]],
+    ):
+        self.known, self.staged, self.unknown_out = known, staged, unknown_out
+        self.known_out, self.residuals = known_out, residuals
+
+
+def _without_copies(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[tuple[str, int]]]:
+    """Drop outputs that are inputs or earlier outputs, and say where each of them comes from."""
+    inputs = {v: i for i, v in enumerate(closed.jaxpr.invars)}
+    outs: list[Any] = []
+    place: dict[Any, int] = {}
+    sources: list[tuple[str, int]] = []
+    for a in closed.jaxpr.outvars:
+        if type(a) is not Literal and a in inputs:
+            sources.append(("in", inputs[a]))
+            continue
+        if type(a) is Literal or a not in place:
+            place[a] = len(outs)
+            outs.append(a)
+        sources.append(("out", place[a]))
+    return closed.replace(jaxpr=closed.jaxpr.replace(outvars=outs)), sources
+
+
+def partial_eval_jaxpr(closed: ClosedJaxpr, unknown: tuple[bool, ...]) -> PartialJaxpr:
+    """Split a jaxpr by which inputs are unknown. Remembered with `closed`."""
+
+    def make() -> PartialJaxpr:
         known_trace = JaxprTrace(closed.jaxpr.debug_info)
         staging = JaxprTrace(closed.jaxpr.debug_info)
         partial = PartialTrace(known_trace, staging)
@@ -57,14 +91,13 @@ def partial_eval_jaxpr(
             outs = eval_jaxpr(closed.jaxpr, closed.consts, *ins)
         unknown_out = [partial.is_unknown(o) for o in outs]
         staged, residuals = staging.finish([o for o in outs if partial.is_unknown(o)])
-        known, consts = known_trace.finish(
-            [*[o for o in outs if not partial.is_unknown(o)], *residuals]
+        known_outs = [o for o in outs if not partial.is_unknown(o)]
+        jaxpr, consts = known_trace.finish([*known_outs, *residuals])
+        known, sources = _without_copies(ClosedJaxpr(jaxpr, consts))
+        n = len(known_outs)
+        return PartialJaxpr(
+            known, close_with_vars(staged), unknown_out, sources[:n], sources[n:]
         )
-        # residuals become leading inputs of the staged jaxpr
-        staged_closed = ClosedJaxpr(
-            staged.replace(constvars=[], invars=[*staged.constvars, *staged.invars]), ()
-        )
-        return ClosedJaxpr(known, consts), staged_closed, unknown_out
 
     return closed.derived(("partial_eval", unknown), make)
 
