@@ -44,8 +44,7 @@ def _dot_general(ctx, eqn, lhs, rhs):
         (dims.rhs_free, along_b),
     ):
         config += [along[d] for d in own]
-    kernel = "dot_complex" if source.kind == "c" else "dot_general"
-    (made,) = kernel_call(ctx, kernel, [a, b], [(shape, total)], config)
+    (made,) = kernel_call(ctx, "dot_general", [a, b], [(shape, total)], config)
     return ctx.converted(made, t)
 
 

@@ -27,21 +27,15 @@ inline C128 multiply(C128 x, C128 y) {
 template <class W> W add(W x, W y) { return W(x + y); }
 template <class W> W multiply(W x, W y) { return W(x * y); }
 
-/// Order of maxima and minima: -0 below +0, complex numbers lexicographic.
+/// Lexicographic.
 template <class W> bool less(W x, W y) { return x < y; }
-inline bool less(float x, float y) {
-  return x < y || (x == y && __builtin_signbit(x));
-}
-inline bool less(double x, double y) {
-  return x < y || (x == y && __builtin_signbit(x));
-}
 inline bool less(C64 x, C64 y) {
   return x.re < y.re || (x.re == y.re && x.im < y.im);
 }
 inline bool less(C128 x, C128 y) {
   return x.re < y.re || (x.re == y.re && x.im < y.im);
 }
-template <class W> bool isNan(W x) { return x != x; }
+template <class W> bool isNan(W) { return false; }
 inline bool isNan(C64 x) { return x.re != x.re || x.im != x.im; }
 inline bool isNan(C128 x) { return x.re != x.re || x.im != x.im; }
 
@@ -55,6 +49,42 @@ template <class W, int Op> inline W combine(W x, W y) {
   else
     return isNan(x) ? x : (isNan(y) || less(y, x)) ? y : x;
 }
+
+/// The form in which elements are combined: themselves, but for maxima and
+/// minima of floats, which are those of integers in the order of the floats
+/// (-0 below +0), with NaN at the end that wins.
+template <class T, int Op> struct Form {
+  using W = T;
+  static W load(T x) { return x; }
+  static T store(W x) { return x; }
+};
+template <class T, class Bits, int Op> struct OrderedForm {
+  using W = Bits;
+  static constexpr int shift = 8 * int(sizeof(T)) - 1;
+  static constexpr Bits magnitude = Bits(~(uint64_t(1) << shift));
+  static constexpr Bits nan = Op == Maximum ? magnitude : Bits(~magnitude);
+  static W load(T x) {
+    Bits bits;
+    memcpy(&bits, &x, sizeof x);
+    Bits key = bits ^ ((bits >> shift) & magnitude);
+    return x != x ? nan : key;
+  }
+  static T store(W key) {
+    Bits bits = key ^ ((key >> shift) & magnitude);
+    T x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+  }
+};
+template <>
+struct Form<float, Maximum> : OrderedForm<float, int32_t, Maximum> {};
+template <>
+struct Form<float, Minimum> : OrderedForm<float, int32_t, Minimum> {};
+template <>
+struct Form<double, Maximum> : OrderedForm<double, int64_t, Maximum> {};
+template <>
+struct Form<double, Minimum> : OrderedForm<double, int64_t, Minimum> {};
+template <class T, int Op> using WorkOf = typename Form<T, Op>::W;
 
 constexpr int64_t Chunk = 256, Chains = 8, Block = Chunk * Chains;
 /// Elements of a row that one task of a parallel scan takes.
@@ -76,8 +106,7 @@ template <class W, int Op> W scanBlock(W *x, int64_t n) {
   for (int64_t i = 1; i < Chunk; ++i)
 #pragma GCC unroll 8
     for (int c = 0; c < Chains; ++c)
-      x[c * Chunk + i] = total[c] =
-          combine<W, Op>(total[c], x[c * Chunk + i]);
+      x[c * Chunk + i] = total[c] = combine<W, Op>(total[c], x[c * Chunk + i]);
   W carry = total[0];
   for (int c = 1; c < Chains; ++c) {
     W *chunk = x + c * Chunk;
@@ -93,65 +122,72 @@ template <class W, int Op> W scanBlock(W *x, int64_t n) {
 /// if `carried`.
 template <class T, int Op>
 void scanRange(const T *in, int64_t inStep, T *out, int64_t outStep,
-               int64_t begin, int64_t end, bool carried, T carry) {
-  T buffer[Block];
+               int64_t begin, int64_t end, bool carried, WorkOf<T, Op> carry) {
+  using W = WorkOf<T, Op>;
+  W buffer[Block];
   for (int64_t i = begin; i < end; i += Block) {
     int64_t n = minOf(Block, end - i);
     const T *from = in + i * inStep;
     for (int64_t j = 0; j < n; ++j)
-      buffer[j] = from[j * inStep];
-    T total = scanBlock<T, Op>(buffer, n);
+      buffer[j] = Form<T, Op>::load(from[j * inStep]);
+    W total = scanBlock<W, Op>(buffer, n);
     T *to = out + i * outStep;
     if (carried) {
       for (int64_t j = 0; j < n; ++j)
-        to[j * outStep] = combine<T, Op>(carry, buffer[j]);
-      carry = combine<T, Op>(carry, total);
+        to[j * outStep] = Form<T, Op>::store(combine<W, Op>(carry, buffer[j]));
+      carry = combine<W, Op>(carry, total);
     } else {
       for (int64_t j = 0; j < n; ++j)
-        to[j * outStep] = buffer[j];
+        to[j * outStep] = Form<T, Op>::store(buffer[j]);
       carry = total;
     }
     carried = true;
   }
 }
 
+/// What the elements [begin, end) of a row combine to; at least `Chains`.
 template <class T, int Op>
-T reduceRange(const T *in, int64_t inStep, int64_t begin, int64_t end) {
-  T total[Chains];
+WorkOf<T, Op> reduceRange(const T *in, int64_t inStep, int64_t begin,
+                          int64_t end) {
+  using W = WorkOf<T, Op>;
+  W total[Chains];
   int64_t i = begin;
   for (int c = 0; c < Chains; ++c)
-    total[c] = in[(i + c) * inStep];
+    total[c] = Form<T, Op>::load(in[(i + c) * inStep]);
   for (i += Chains; i + Chains <= end; i += Chains)
 #pragma GCC unroll 8
     for (int c = 0; c < Chains; ++c)
-      total[c] = combine<T, Op>(total[c], in[(i + c) * inStep]);
-  T result = total[0];
+      total[c] =
+          combine<W, Op>(total[c], Form<T, Op>::load(in[(i + c) * inStep]));
+  W result = total[0];
   for (int c = 1; c < Chains; ++c)
-    result = combine<T, Op>(result, total[c]);
+    result = combine<W, Op>(result, total[c]);
   for (; i < end; ++i)
-    result = combine<T, Op>(result, in[i * inStep]);
+    result = combine<W, Op>(result, Form<T, Op>::load(in[i * inStep]));
   return result;
 }
 
-/// One long row: totals of the segments, their scan, then the segments.
+/// One long row: totals of the segments, their scan, then the segments. The
+/// same on one thread, so that rounding does not depend on their number.
 template <class T, int Op>
 void scanSegments(const T *in, int64_t inStep, T *out, int64_t outStep,
                   int64_t n) {
+  using W = WorkOf<T, Op>;
   const int64_t segments = (n + Segment - 1) / Segment;
-  Scratch<T> storage(segments);
-  T *totals = storage;
+  Scratch<W> storage(segments);
+  W *totals = storage;
   parallelFor(segments - 1, 1, [=](int64_t begin, int64_t end) {
     for (int64_t s = begin; s < end; ++s)
       totals[s] =
           reduceRange<T, Op>(in, inStep, s * Segment, (s + 1) * Segment);
   });
   for (int64_t s = 1; s + 1 < segments; ++s)
-    totals[s] = combine<T, Op>(totals[s - 1], totals[s]);
+    totals[s] = combine<W, Op>(totals[s - 1], totals[s]);
   parallelFor(segments, 1, [=](int64_t begin, int64_t end) {
     for (int64_t s = begin; s < end; ++s)
       scanRange<T, Op>(in, inStep, out, outStep, s * Segment,
-                          minOf(n, (s + 1) * Segment), s > 0,
-                          s > 0 ? totals[s - 1] : T{});
+                       minOf(n, (s + 1) * Segment), s > 0,
+                       s > 0 ? totals[s - 1] : W{});
   });
 }
 
@@ -159,20 +195,23 @@ void scanSegments(const T *in, int64_t inStep, T *out, int64_t outStep,
 template <class T, int Op>
 void scanColumns(const T *in, int64_t inStep, T *out, int64_t outStep,
                  int64_t n, int64_t width) {
+  using W = WorkOf<T, Op>;
   constexpr int64_t Columns = 512;
-  T carry[Columns];
+  W carry[Columns];
   for (int64_t first = 0; first < width; first += Columns) {
     const int64_t cols = minOf(Columns, width - first);
     const T *from = in + first;
     T *to = out + first;
     for (int64_t j = 0; j < cols; ++j) {
-      carry[j] = to[j] = from[j];
+      carry[j] = Form<T, Op>::load(from[j]);
+      to[j] = from[j];
     }
     for (int64_t i = 1; i < n; ++i) {
       from += inStep;
       to += outStep;
       for (int64_t j = 0; j < cols; ++j) {
-        carry[j] = to[j] = combine<T, Op>(carry[j], from[j]);
+        carry[j] = combine<W, Op>(carry[j], Form<T, Op>::load(from[j]));
+        to[j] = Form<T, Op>::store(carry[j]);
       }
     }
   }
@@ -212,27 +251,27 @@ void scanAs(const LingonBuffer &in, const LingonBuffer &out, int64_t axis,
     const LingonBuffer outOne = {out.data, out.rank, shape, out.strides,
                                  out.dtype};
     Rows fromOne(inOne, axis), toOne(outOne, axis);
-    parallelFor(fromOne.count() * parts, maxOf<int64_t>(1, Segment / (n * part)),
-                [&](int64_t begin, int64_t end) {
-                  for (int64_t i = begin; i < end; ++i) {
-                    int64_t first = i % parts * part;
-                    if (first >= width)
-                      continue;
-                    const T *x =
-                        reinterpret_cast<const T *>(fromOne.row(i / parts));
-                    T *y = reinterpret_cast<T *>(toOne.row(i / parts));
-                    scanColumns<T, Op>(x + inStart + first, inStep,
-                                          y + outStart + first, outStep, n,
-                                          minOf(part, width - first));
-                  }
-                });
+    parallelFor(
+        fromOne.count() * parts, maxOf<int64_t>(1, Segment / (n * part)),
+        [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) {
+            int64_t first = i % parts * part;
+            if (first >= width)
+              continue;
+            const T *x = reinterpret_cast<const T *>(fromOne.row(i / parts));
+            T *y = reinterpret_cast<T *>(toOne.row(i / parts));
+            scanColumns<T, Op>(x + inStart + first, inStep,
+                               y + outStart + first, outStep, n,
+                               minOf(part, width - first));
+          }
+        });
     return;
   }
   if (n >= 2 * Segment) {
     for (int64_t r = 0, rows = from.count(); r < rows; ++r)
       scanSegments<T, Op>(reinterpret_cast<const T *>(from.row(r)) + inStart,
-                             inStep, reinterpret_cast<T *>(to.row(r)) + outStart,
-                             outStep, n);
+                          inStep, reinterpret_cast<T *>(to.row(r)) + outStart,
+                          outStep, n);
     return;
   }
   parallelFor(from.count(), maxOf<int64_t>(1, Segment / n),
@@ -241,7 +280,7 @@ void scanAs(const LingonBuffer &in, const LingonBuffer &out, int64_t axis,
                   scanRange<T, Op>(
                       reinterpret_cast<const T *>(from.row(r)) + inStart,
                       inStep, reinterpret_cast<T *>(to.row(r)) + outStart,
-                      outStep, 0, n, false, T{});
+                      outStep, 0, n, false, WorkOf<T, Op>{});
               });
 }
 

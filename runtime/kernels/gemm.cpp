@@ -1,15 +1,19 @@
 //===- gemm.cpp - dot_general for every dtype and layout ------------------===//
 //
-// Kernels dot_general, and dot_complex for complex numbers.
 // config = [B, K, lhs batch dims (B), rhs batch dims (B), lhs contracting dims
 // (K), rhs contracting dims (K), other lhs dims, other rhs dims]; the output's
-// dims are batch, lhs others, rhs others, each in the order given. Operands are read through their strides, so transposes cost nothing.
-// Complex products go to BLAS; the rest to the packed kernel of gemm_core.h,
-// which on AVX2 and AVX-512 equals OpenBLAS and, sharing the runtime's thread
-// pool, does not fight over cores with it. On other machines large real
-// products go to BLAS too. Both operands have one dtype, and so does the output
-// but for two widening cases: float16 and bfloat16 give float32, 8-bit integers
-// may give 32-bit ones. Integers wrap; booleans are combined by and, or.
+// dims are batch, lhs others, rhs others, each in the order given. Operands are
+// read through their strides, so transposes cost nothing.
+//
+// On AVX2 and AVX-512 all go to the packed kernel of gemm_core.h, which equals
+// OpenBLAS there and, as it uses the runtime's own threads, does not compete
+// with that library's for cores (measured: a product of 128x128 took up to a
+// thousand times as long when both cores were busy). On other machines large
+// float and complex products go to BLAS.
+//
+// Both operands have one dtype, and so does the output but for two widening
+// cases: float16 and bfloat16 give float32, 8-bit integers may give 32-bit
+// ones. Integers wrap; booleans are combined by and, or.
 //
 //===----------------------------------------------------------------------===//
 #include "gemv.h"
@@ -99,26 +103,26 @@ void copyOperand(void *to, const void *from, const Dims &batch, int inBatch,
   T *dst = static_cast<T *>(to);
   const T *src = static_cast<const T *>(from);
   int64_t nb = batch.total(), nr = rows.total(), nc = cols.total();
-  parallelFor(nb * nr, maxOf<int64_t>(1, SerialElements / maxOf<int64_t>(nc, 1)),
-              [&](int64_t begin, int64_t end) {
-                int64_t inner = cols.count ? cols.size[cols.count - 1] : 1;
-                int64_t step =
-                    cols.count ? cols.stride[inCols][cols.count - 1] : 0;
-                for (int64_t i = begin; i < end; ++i) {
-                  int64_t base = batch.offset(inBatch, i / nr) +
-                                 rows.offset(inRows, i % nr);
-                  for (int64_t j = 0; j < nc; j += inner) {
-                    int64_t at = base + cols.offset(inCols, j);
-                    for (int64_t l = 0; l < inner; ++l) {
-                      int64_t dense = i * nc + j + l, strided = at + l * step;
-                      if (gather)
-                        dst[dense] = src[strided];
-                      else
-                        dst[strided] = src[dense];
-                    }
-                  }
-                }
-              });
+  parallelFor(
+      nb * nr, maxOf<int64_t>(1, SerialElements / maxOf<int64_t>(nc, 1)),
+      [&](int64_t begin, int64_t end) {
+        int64_t inner = cols.count ? cols.size[cols.count - 1] : 1;
+        int64_t step = cols.count ? cols.stride[inCols][cols.count - 1] : 0;
+        for (int64_t i = begin; i < end; ++i) {
+          int64_t base =
+              batch.offset(inBatch, i / nr) + rows.offset(inRows, i % nr);
+          for (int64_t j = 0; j < nc; j += inner) {
+            int64_t at = base + cols.offset(inCols, j);
+            for (int64_t l = 0; l < inner; ++l) {
+              int64_t dense = i * nc + j + l, strided = at + l * step;
+              if (gather)
+                dst[dense] = src[strided];
+              else
+                dst[strided] = src[dense];
+            }
+          }
+        }
+      });
 }
 
 //===----------------------------------------------------------------------===//
@@ -268,17 +272,46 @@ private:
   }
 };
 
-/// Complex products: BLAS above a few hundred multiplications, else loops.
-template <class W> struct ComplexProduct {
-  static void run(Matrix<const W> a, Matrix<const W> b, Matrix<W> c, int64_t m,
-                  int64_t n, int64_t k, bool) {
-    if (m * n * k > 256 && blasProduct<W>(a, b, c, m, n, k))
+/// Complex products as two real ones: [Re A, -Im A] and [Im A, Re A], each
+/// times [Re B; Im B], are the real and the imaginary part.
+template <class C, class T> struct ComplexProduct {
+  static void run(Matrix<const C> a, Matrix<const C> b, Matrix<C> c, int64_t m,
+                  int64_t n, int64_t k, bool parallel) {
+    if (m * n * k <= 64)
+      return loops(a, b, c, m, n, k);
+    if (PreferBlas && blasProduct<C>(a, b, c, m, n, k))
       return;
+    Scratch<T> storage(4 * m * k + 2 * k * n);
+    T *real = storage, *imaginary = real + 2 * m * k;
+    T *right = imaginary + 2 * m * k;
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t d = 0; d < k; ++d) {
+        C x = a.at(i, d);
+        real[i * 2 * k + d] = imaginary[i * 2 * k + k + d] = x.re;
+        real[i * 2 * k + k + d] = -x.im;
+        imaginary[i * 2 * k + d] = x.im;
+      }
+    for (int64_t d = 0; d < k; ++d)
+      for (int64_t j = 0; j < n; ++j) {
+        C y = b.at(d, j);
+        right[d * n + j] = y.re;
+        right[(k + d) * n + j] = y.im;
+      }
+    for (int part = 0; part < 2; ++part)
+      Product<T, T, T>::run({part ? imaginary : real, 2 * k, 1}, {right, n, 1},
+                            {reinterpret_cast<T *>(c.data) + part,
+                             2 * c.rowStride, 2 * c.colStride},
+                            m, n, 2 * k, parallel);
+  }
+
+private:
+  static void loops(Matrix<const C> a, Matrix<const C> b, Matrix<C> c,
+                    int64_t m, int64_t n, int64_t k) {
     for (int64_t i = 0; i < m; ++i)
       for (int64_t j = 0; j < n; ++j) {
-        W sum = {0, 0};
+        C sum = {0, 0};
         for (int64_t d = 0; d < k; ++d) {
-          W x = a.at(i, d), y = b.at(d, j);
+          C x = a.at(i, d), y = b.at(d, j);
           sum.re += x.re * y.re - x.im * y.im;
           sum.im += x.re * y.im + x.im * y.re;
         }
@@ -286,8 +319,8 @@ template <class W> struct ComplexProduct {
       }
   }
 };
-template <> struct Product<C64, C64, C64> : ComplexProduct<C64> {};
-template <> struct Product<C128, C128, C128> : ComplexProduct<C128> {};
+template <> struct Product<C64, C64, C64> : ComplexProduct<C64, float> {};
+template <> struct Product<C128, C128, C128> : ComplexProduct<C128, double> {};
 
 template <class W, class S, class O> void runBatch(const Problem &p) {
   const S *a = static_cast<const S *>(p.a), *b = static_cast<const S *>(p.b);
@@ -396,7 +429,8 @@ void dotGeneral(const LingonBuffer *bufs, int64_t, const int64_t *config,
   const int64_t *lhsDepth = rhsBatch + nb, *rhsDepth = lhsDepth + nk;
 
   Problem p;
-  Dims rows, cols, depth; // rows: (lhs, out), cols: (rhs, out), depth: (lhs, rhs)
+  Dims rows, cols,
+      depth; // rows: (lhs, out), cols: (rhs, out), depth: (lhs, rhs)
   int64_t at = 0;
   for (int64_t i = 0; i < nb; ++i, ++at) {
     p.batchDims.add(out.shape[at], lhs.strides[lhsBatch[i]],
@@ -430,12 +464,6 @@ void dotGeneral(const LingonBuffer *bufs, int64_t, const int64_t *config,
   bool lhsFits = rows.collapses(0, p.am) & depth.collapses(0, p.ak);
   bool rhsFits = cols.collapses(0, p.bn) & depth.collapses(1, p.bk);
   bool outFits = rows.collapses(1, p.cm) & cols.collapses(1, p.cn);
-  if (lhs.dtype == Complex64 || lhs.dtype == Complex128) {
-    bool transposed;
-    int64_t ld;
-    lhsFits = lhsFits && leading(p.m, p.k, p.am, p.ak, transposed, ld);
-    rhsFits = rhsFits && leading(p.k, p.n, p.bk, p.bn, transposed, ld);
-  }
   const Dims batch = p.batchDims;
   const int64_t inBytes = itemSize(lhs.dtype), outBytes = itemSize(out.dtype);
   Scratch<char> a(lhsFits ? 0 : p.batch * p.m * p.k * inBytes);
@@ -473,4 +501,3 @@ void dotGeneral(const LingonBuffer *bufs, int64_t, const int64_t *config,
 } // namespace lingon
 
 LINGON_KERNEL_WITH_BLAS(dot_general, lingon::dotGeneral, lingon::PreferBlas)
-LINGON_KERNEL_WITH_BLAS(dot_complex, lingon::dotGeneral, true)

@@ -25,8 +25,8 @@ constexpr int VectorBytes = 16, TileRows = 4, TileVectors = 2;
 #endif
 
 template <class T> struct VectorOf {
-  typedef T type __attribute__((vector_size(VectorBytes), aligned(alignof(T)),
-                                may_alias));
+  typedef T type
+      __attribute__((vector_size(VectorBytes), aligned(alignof(T)), may_alias));
   static constexpr int lanes = VectorBytes / int(sizeof(T));
 };
 
@@ -132,7 +132,9 @@ constexpr int HalfRows = (TileRows + 1) / 2, QuarterRows = (TileRows + 3) / 4;
 
 /// The panel height that `rows` remaining rows are packed with.
 inline int64_t panelRowsFor(int64_t rows) {
-  return rows > HalfRows ? TileRows : rows > QuarterRows ? HalfRows : QuarterRows;
+  return rows > HalfRows      ? TileRows
+         : rows > QuarterRows ? HalfRows
+                              : QuarterRows;
 }
 
 template <class A, class B> struct SameType {
@@ -198,8 +200,8 @@ template <class W> constexpr int64_t depthBlockOf() {
 /// One thread's product. W is the arithmetic type. A floating O narrower than
 /// W needs k <= depthBlockOf<W>(), since partial sums would be rounded.
 template <class W, class S, class O>
-void packedProduct(Matrix<const S> a, Matrix<const S> b, Matrix<O> c,
-                   int64_t m, int64_t n, int64_t k) {
+void packedProduct(Matrix<const S> a, Matrix<const S> b, Matrix<O> c, int64_t m,
+                   int64_t n, int64_t k) {
   constexpr int lanes = VectorOf<W>::lanes;
   constexpr int Cols = TileVectors * lanes;
   constexpr int64_t depthBlock = depthBlockOf<W>();

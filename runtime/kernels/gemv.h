@@ -130,8 +130,8 @@ W longDot(const S *a, int64_t stride, const W *x, int64_t k) {
 }
 
 template <class W, class S, class O>
-void gemv(Matrix<const S> a, const S *x, int64_t xStride, O *y,
-          int64_t yStride, int64_t m, int64_t k, bool parallel) {
+void gemv(Matrix<const S> a, const S *x, int64_t xStride, O *y, int64_t yStride,
+          int64_t m, int64_t k, bool parallel) {
   W small[256];
   Scratch<W> large(k > 256 ? k : 0);
   W *xw = k > 256 ? large : small;
@@ -145,12 +145,11 @@ void gemv(Matrix<const S> a, const S *x, int64_t xStride, O *y,
     return gemvRange<W>(a, xw, y, yStride, 0, m, k);
   // Whole vectors of rows per thread, for the unit row stride case.
   constexpr int64_t rows = 4 * VectorOf<W>::lanes;
-  parallelFor((m + rows - 1) / rows,
-              maxOf<int64_t>(1, SerialElements / (rows * k)),
-              [=](int64_t begin, int64_t end) {
-                gemvRange<W>(a, xw, y, yStride, begin * rows,
-                             minOf(end * rows, m), k);
-              });
+  parallelFor(
+      (m + rows - 1) / rows, maxOf<int64_t>(1, SerialElements / (rows * k)),
+      [=](int64_t begin, int64_t end) {
+        gemvRange<W>(a, xw, y, yStride, begin * rows, minOf(end * rows, m), k);
+      });
 }
 
 /// C[i, j] = a[i] * b[j]: one product, no sum.

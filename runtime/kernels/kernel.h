@@ -149,9 +149,9 @@ template <class T> T maxOf(T a, T b) { return a < b ? b : a; }
 template <class T> class Scratch {
 public:
   explicit Scratch(int64_t count)
-      : ptr(count > 0 ? static_cast<T *>(
-                            lingon_rt_alloc(size_t(count) * sizeof(T)))
-                      : nullptr) {}
+      : ptr(count > 0
+                ? static_cast<T *>(lingon_rt_alloc(size_t(count) * sizeof(T)))
+                : nullptr) {}
   ~Scratch() {
     if (ptr)
       lingon_rt_free(ptr);

@@ -251,9 +251,8 @@ E *sortElements(E *data, E *scratch, int64_t n, int keyBits, bool parallel) {
   if (parallel && n >= ParallelSort && lingon_rt_num_threads() > 1)
     return keyBits > 16 ? radixParallel<11>(data, scratch, n, keyBits)
                         : radixParallel<8>(data, scratch, n, keyBits);
-  return keyBits > 16 && n >= 4096
-             ? radixSerial<11>(data, scratch, n, keyBits)
-             : radixSerial<8>(data, scratch, n, keyBits);
+  return keyBits > 16 && n >= 4096 ? radixSerial<11>(data, scratch, n, keyBits)
+                                   : radixSerial<8>(data, scratch, n, keyBits);
 }
 
 } // namespace

@@ -17,8 +17,8 @@ template <class E> void selectLeast(E *data, int64_t n, int64_t k) {
   while (low < high) {
     // Median of three; elements are distinct because of their indices.
     E a = data[low], b = data[low + (high - low) / 2], c = data[high];
-    E pivot = a < b ? (b < c ? b : (a < c ? c : a))
-                    : (a < c ? a : (b < c ? c : b));
+    E pivot =
+        a < b ? (b < c ? b : (a < c ? c : a)) : (a < c ? a : (b < c ? c : b));
     int64_t i = low, j = high;
     while (i <= j) {
       while (data[i] < pivot)
@@ -114,8 +114,8 @@ E *topOfRow(KeyCodec<U, Kind> codec, const U *src, int64_t stride, int64_t n,
 
 template <class U, KeyKind Kind>
 void topK(KeyCodec<U, Kind> codec, const LingonBuffer &in,
-          const LingonBuffer &values, const LingonBuffer &indices,
-          int64_t axis, int64_t k) {
+          const LingonBuffer &values, const LingonBuffer &indices, int64_t axis,
+          int64_t k) {
   using E = typename IndexedOf<U>::type;
   Rows from(in, axis), toValues(values, axis), toIndices(indices, axis);
   const int64_t n = from.length(), rows = from.count();
