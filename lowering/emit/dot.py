@@ -45,7 +45,23 @@ def _dot_general(ctx, eqn, lhs, rhs):
     ):
         config += [along[d] for d in own]
     (made,) = kernel_call(ctx, "dot_general", [a, b], [(shape, total)], config)
-    return ctx.converted(made, t)
+    out = ctx.converted(made, t)
+    if out is made:
+        # Its transpose is the product of the operands the other way round.
+        n, k, free = config[0], config[1], len(dims.lhs_free)
+        roles, at = [], 2
+        for count in (n, n, k, k, free, len(dims.rhs_free)):
+            roles.append(config[at : at + count])
+            at += count
+        swapped = [n, k]
+        for role in (1, 0, 3, 2, 5, 4):
+            swapped += roles[role]
+        order = (*range(n), *range(n + free, len(shape)), *range(n, n + free))
+        turned = tuple([shape[d] for d in order])
+        out.permuted = {
+            order: lambda: kernel_call(ctx, "dot_general", [b, a], [(turned, total)], swapped)[0]
+        }
+    return out
 
 
 def _kernel_types(lhs: ElementType, rhs: ElementType, t: ElementType):

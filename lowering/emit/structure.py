@@ -154,6 +154,8 @@ def transposed(ctx, operand: Value, permutation: tuple[int, ...]) -> Value:
             return ctx.view(operand, shape, tuple(inverse))
         if moving == sorted(moving):
             return reshaped(ctx, operand, shape)
+    if operand.permuted and permutation in operand.permuted and operand.uses <= 1:
+        return operand.permuted[permutation]()
     x = ctx.tensor(operand)
     empty = ctx.empty(shape, operand.type.storage)
     type = tensor_type(shape, operand.type.storage)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from .types import ElementType, tensor_type
 
 __all__ = ["Value", "TENSOR", "SCALAR", "SPLAT", "GROUP", "VIEW", "IOTA", "EMPTY", "ARGUMENT"]
@@ -20,7 +22,8 @@ class Value:
     """One array of the program. Its kind may change as it is materialised; its contents never do.
 
     `uses` counts the readers still to be emitted, `outputs` how often it is a result of the
-    function; `scalar` caches the extracted element of a rank-0 tensor, and `literal` is the Python
+    function; `permuted` maps permutations to functions that make the value with its dimensions
+    permuted as cheaply as the value itself; `scalar` caches the extracted element of a rank-0 tensor, and `literal` is the Python
     value of a rank-0 or splat constant, if it is one.
     """
 
@@ -32,6 +35,7 @@ class Value:
         "literal",
         "name",
         "outputs",
+        "permuted",
         "scalar",
         "shape",
         "type",
@@ -45,6 +49,7 @@ class Value:
         self.name = name
         self.uses = 0
         self.outputs = 0
+        self.permuted: dict[tuple[int, ...], Callable[[], Value]] | None = None
         self.group = None
         self.base: Value | None = None
         self.dims: tuple[int | None, ...] | int | None = None
