@@ -52,6 +52,7 @@ _BUFFERIZED = (
     "one-shot-bufferize",
     "canonicalize",
     "cse",
+    "func.func(lingon-results-in-place)",
 )
 _LOOPS = (
     "func.func(lingon-loops,lingon-stack-buffers)",

@@ -1,0 +1,80 @@
+//===- results_in_place.cpp - results are built where the caller wants them ===//
+//
+// A buffer that is copied to a result of the function at the end, and not
+// written afterwards, is that result from the start: the allocation and the
+// copy go. Bufferization does this for results that are computed into an empty
+// tensor; here it is done for those that start as a copy of something and are
+// then updated, such as scatters and loop carries.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Registration.h"
+#include "buffers.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Interfaces/DestinationStyleOpInterface.h"
+
+using namespace mlir;
+
+namespace {
+
+struct ResultsInPlacePass
+    : public PassWrapper<ResultsInPlacePass, OperationPass<func::FuncOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ResultsInPlacePass)
+  StringRef getArgument() const final { return "lingon-results-in-place"; }
+  StringRef getDescription() const final {
+    return "build what is copied to a result of the function in the result";
+  }
+
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    if (function.isExternal() || !function.isPublic())
+      return;
+    SmallVector<memref::CopyOp> copies(
+        function.getBody().front().getOps<memref::CopyOp>());
+    for (memref::CopyOp copy : copies) {
+      if (!isFinal(copy))
+        continue;
+      auto alloc = copy.getSource().getDefiningOp<memref::AllocOp>();
+      Value result = copy.getTarget();
+      copy.erase();
+      alloc.replaceAllUsesWith(result);
+      alloc.erase();
+    }
+  }
+
+  /// Whether the copy's source may be its target all along.
+  static bool isFinal(memref::CopyOp copy) {
+    auto alloc = copy.getSource().getDefiningOp<memref::AllocOp>();
+    Value result = copy.getTarget();
+    if (!alloc || alloc->getBlock() != copy->getBlock() ||
+        alloc.getType() != result.getType() ||
+        !lingon::isEntryArgument(result) || !result.hasOneUse() ||
+        !lingon::staysLocal(alloc))
+      return false;
+    for (Operation *op = copy->getNextNode(); op; op = op->getNextNode())
+      if (lingon::mayTouch(op, alloc.getResult()) && !onlyReads(op, alloc))
+        return false;
+    return true;
+  }
+
+  /// Whether an operation that touches the buffer certainly does not write or
+  /// free it.
+  static bool onlyReads(Operation *op, Value buffer) {
+    if (isa<memref::LoadOp>(op))
+      return true;
+    if (auto copy = dyn_cast<memref::CopyOp>(op))
+      return !lingon::rootsMayAlias(lingon::bufferRoot(copy.getTarget()),
+                                    buffer);
+    auto destination = dyn_cast<DestinationStyleOpInterface>(op);
+    return destination &&
+           llvm::none_of(destination.getDpsInits(), [&](Value init) {
+             return isa<BaseMemRefType>(init.getType()) &&
+                    lingon::rootsMayAlias(lingon::bufferRoot(init), buffer);
+           });
+  }
+};
+
+} // namespace
+
+LINGON_REGISTER_PASS(ResultsInPlacePass)
