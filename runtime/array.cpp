@@ -528,6 +528,7 @@ PyType_Slot arraySlots[] = {
     {Py_tp_getset, arrayGetSet},
     {Py_tp_methods, arrayMethods},
     {Py_tp_members, arrayMembers},
+    {Py_tp_hash, (void *)PyObject_HashNotImplemented},
     {Py_bf_getbuffer, (void *)arrayGetBuffer},
     {Py_bf_releasebuffer, (void *)arrayReleaseBuffer},
     {Py_tp_doc,

@@ -191,6 +191,11 @@ def test_weak_references():
     assert ref() is None
 
 
+def test_arrays_are_not_hashable():
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(from_numpy(np.ones(3)))
+
+
 def test_delete():
     a = from_numpy(np.arange(3.0), copy=True)
     view = a._numpy()
