@@ -8,6 +8,7 @@ passed as it is.
 
 from __future__ import annotations
 
+import difflib
 import re
 import warnings
 from collections.abc import Callable
@@ -137,6 +138,11 @@ def jaxpr_text(jaxpr: Any) -> str:
     return s.replace("[ ", "[").replace(" ]", "]")
 
 
+def _difference(ours: Any, theirs: Any) -> str:
+    a, b = (re.sub(r"0x[0-9a-f]+", "0x", str(x)).splitlines() for x in (ours, theirs))
+    return "\n".join(difflib.unified_diff(b, a, "expected", "lingon", n=1, lineterm=""))
+
+
 def _traced(f: Callable, args: tuple, kwargs: dict, make: Callable, to: Callable) -> Any:
     arrays: list[np.ndarray] = []
 
@@ -180,7 +186,7 @@ def check(
             compare(a, b, f"{what}, traced", loose)
             return
         ta, tb = jaxpr_text(a), jaxpr_text(b)
-        assert ta == tb, f"{what}: jaxpr\n{a}\nwhere\n{b}\nis expected"
+        assert ta == tb, f"{what}: the jaxpr differs from the expected one (-)\n{_difference(a, b)}"
     if jit and all(isinstance(x, jax.Array) for x in leaves(theirs)):
         compiled = run(lambda: _traced(our_fn, args, kwargs, lingon.jit, lnp.asarray))
         if isinstance(compiled, Failed) and compiled.name.endswith("ConcretizationTypeError"):

@@ -143,8 +143,11 @@ class JaxprTrace(Trace):
                 needed.update(v for v in eqn.invars if isinstance(v, Var))
         return [n for n, v in zip(self.debug.arg_names, self.invars, strict=False) if v in needed]
 
-    def finish(self, outs: Sequence[Any]) -> tuple[Jaxpr, list[Any]]:
-        """The jaxpr that returns `outs`, and the values of its constvars. Ends the trace."""
+    def finish(self, outs: Sequence[Any], drop: bool = False) -> tuple[Jaxpr, list[Any]]:
+        """The jaxpr that returns `outs`, and the values of its constvars. Ends the trace.
+
+        With `drop`, results that nothing uses become `DropVar`s, which print as `_`.
+        """
         outvars = [self.atom(o) for o in outs]
         self.alive = False
         used: set[Var] = {a for a in outvars if isinstance(a, Var)}
@@ -155,7 +158,7 @@ class JaxprTrace(Trace):
             if var in used:
                 constvars.append(var)
                 consts.append(value)
-        for eqn in self.eqns:
+        for eqn in self.eqns if drop else ():
             if not all(v in used for v in eqn.outvars):
                 eqn.outvars = [v if v in used else DropVar(v.aval) for v in eqn.outvars]
         jaxpr = Jaxpr(constvars, self.invars, outvars, self.eqns, debug_info=self.debug)
@@ -169,10 +172,12 @@ def trace_to_jaxpr(
     f: Callable[..., Sequence[Any]],
     in_avals: Sequence[AbstractValue],
     debug: DebugInfo | None = None,
+    drop: bool = False,
 ) -> tuple[Jaxpr, list[Any]]:
     """Trace a function of flat arguments to a jaxpr.
 
     Returns the jaxpr and the values it closes over, which may be tracers of enclosing traces.
+    With `drop`, results that nothing uses become `DropVar`s.
     """
     trace = JaxprTrace(debug)
     try:
@@ -180,7 +185,7 @@ def trace_to_jaxpr(
             outs = f(*[trace.new_arg(a) for a in in_avals])
             for o in outs:
                 get_aval(o)
-        return trace.finish(outs)
+        return trace.finish(outs, drop)
     finally:
         trace.alive = False
 
@@ -191,5 +196,5 @@ def trace_to_closed(
     debug: DebugInfo | None = None,
 ) -> ClosedJaxpr:
     """Like `trace_to_jaxpr`, as a closed jaxpr."""
-    jaxpr, consts = trace_to_jaxpr(f, in_avals, debug)
+    jaxpr, consts = trace_to_jaxpr(f, in_avals, debug, drop=True)
     return ClosedJaxpr(jaxpr, consts)

@@ -16,9 +16,9 @@ from .util import (
     canonical_axis,
     check_arraylike,
     convert,
+    like,
     promote_args_inexact,
     promote_dtypes_inexact,
-    rank0,
     shape_of,
 )
 
@@ -103,7 +103,7 @@ def _slope(f: Any, h: Any, axis: int) -> Any:
         return lax.concatenate([left, inner, right], axis)
     first = lax.sub(part(1, 2), part(0, 1))
     last = lax.sub(part(n - 1, n), part(n - 2, n - 1))
-    middle = lax.mul(lax.sub(part(2, n), part(0, n - 2)), rank0(0.5, f.dtype))
+    middle = lax.mul(lax.sub(part(2, n), part(0, n - 2)), like(f, 0.5))
     return lax.concatenate([lax.div(first, h), lax.div(middle, h), lax.div(last, h)], axis)
 
 
@@ -134,7 +134,7 @@ def gradient(
             f"Shape of array too small to calculate a numerical gradient, at least 2 elements are required. Got shape {f.shape}, axis {axes}."
         )
     if not spacing:
-        steps = [rank0(1, f.dtype)] * len(axes)
+        steps = [like(f, 1)] * len(axes)
     elif len(spacing) == 1:
         steps = spacing * len(axes)
     elif len(spacing) == len(axes):
@@ -175,7 +175,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
         y = moveaxis(y, axis, -1)
         (dx,) = (convert(asarray(dx), y.dtype),)
         ends = add(y[..., 0], y[..., -1])
-        return lax.mul(dx, lax.sub(_sum(y, axis=-1), lax.mul(rank0(0.5, y.dtype), ends)))
+        return lax.mul(dx, lax.sub(_sum(y, axis=-1), lax.mul(like(y, 0.5), ends)))
     check_arraylike("trapezoid", y, x)
     y, x = promote_dtypes_inexact(y, x)
     if x.ndim == 1:
@@ -184,7 +184,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
         h = moveaxis(diff(x, axis=axis), axis, -1)
     y = moveaxis(y, axis, -1)
     area = _sum(multiply(h, add(y[..., 1:], y[..., :-1])), axis=-1)
-    return lax.mul(rank0(0.5, y.dtype), area)
+    return lax.mul(like(y, 0.5), area)
 
 
 @library_jit(static_argnames=("extrapolate_left", "extrapolate_right"))
@@ -224,7 +224,7 @@ def _interp(
     dx = lax.sub(xp[i], xp[i - 1])
     delta = lax.sub(x, xp[i - 1])
     tiny = float(dtypes.finfo(xp.dtype).eps) ** 2
-    level = lax.le(lax.abs(dx), rank0(tiny, dx.dtype))
+    level = lax.le(lax.abs(dx), like(dx, tiny))
     at_left, before = fp[i - 1], fp[i - 1]
     slope = divide(delta, where(level, 1, dx))
     out = where(level, at_left, add(before, multiply(slope, df)))

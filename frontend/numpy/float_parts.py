@@ -13,13 +13,14 @@ from ..transforms.custom_rules import custom_jvp
 from ..transforms.jit import library_jit
 from .creation import full_like
 from .selection import where
-from .ufuncs import imag, isinf, isnan, real, remainder, signbit
+from .ufuncs import add, imag, isinf, isnan, multiply, real, remainder, signbit
 from .util import (
     asarray,
     aval_of,
     canonical_axis,
     check_arraylike,
     convert,
+    like,
     no_out,
     promote_args,
     promote_args_inexact,
@@ -45,10 +46,10 @@ def copysign(x1: Any, x2: Any, /) -> Any:
 def heaviside(x1: Any, x2: Any, /) -> Any:
     """0 where x1 < 0, 1 where x1 > 0, and x2 where x1 is 0."""
     x1, x2 = promote_dtypes_inexact(*_arrays("heaviside", x1, x2))
-    zero = rank0(0, x1.dtype)
+    zero = like(x1, 0)
     below, above, nan = lax.lt(x1, zero), lax.gt(x1, zero), lax.ne(x1, x1)
     at_zero = where(nan, x1, x2)
-    return where(below, zero, where(above, rank0(1, x1.dtype), at_zero))
+    return where(below, zero, where(above, like(x1, 1), at_zero))
 
 
 def _arrays(who: str, *args: Any) -> tuple[Any, ...]:
@@ -62,15 +63,14 @@ def hypot(x1: Any, x2: Any, /) -> Any:
     x1, x2 = promote_args_inexact("hypot", x1, x2)
     if dtypes.is_complex(x1.dtype):
         raise ValueError("jnp.hypot is not well defined for complex-valued inputs.")
-    dt = x1.dtype
     x1, x2 = lax.abs(x1), lax.abs(x2)
-    inf = rank0(np.inf, dt)
+    inf = like(x1, np.inf)
     infinite = lax.bitwise_or(lax.eq(x1, inf), lax.eq(x2, inf))
     big, small = lax.max(x1, x2), lax.min(x1, x2)
-    nothing = lax.eq(big, rank0(0, dt))
-    divisor = where(lax.eq(big, rank0(0, dt)), full_like(big, 1), big)
+    nothing = lax.eq(big, like(x1, 0))
+    divisor = where(lax.eq(big, like(x1, 0)), full_like(big, 1), big)
     square = lax.square(lax.div(small, divisor))
-    length = lax.mul(big, lax.sqrt(lax.add(rank0(1, dt), square)))
+    length = lax.mul(big, lax.sqrt(lax.add(like(x1, 1), square)))
     return where(infinite, inf, where(nothing, big, length))
 
 
@@ -124,15 +124,15 @@ def ldexp(x1: Any, x2: Any, /) -> Any:
     d1, d2 = aval_of(x1).dtype, aval_of(x2).dtype
     if dtypes.is_complex(d1) or dtypes.is_inexact(d2):
         raise ValueError(f"ldexp not supported for input types {(d1, d2)}")
-    x1, x2 = promote_args_inexact("ldexp", x1, x2)
+    x1, x2 = promote_dtypes_inexact(x1, x2)
     dt = x1.dtype
     m, e = frexp(x1)
-    e = lax.add(convert(e, dt), x2)
+    e = add(convert(e, dt, x1.weak_type), x2)
     # 2**e may overflow where m * 2**e does not
-    m = where(lax.gt(e, rank0(0, dt)), lax.mul(m, rank0(2, dt)), m)
-    e = where(lax.gt(e, rank0(0, dt)), lax.sub(e, rank0(1, dt)), e)
-    out = lax.mul(m, lax.pow(rank0(2, dt), e))
-    return where(lax.bitwise_or(isinf(x1), lax.eq(x1, rank0(0, dt))), x1, out)
+    m = where(lax.gt(e, like(x1, 0)), lax.mul(m, like(x1, 2)), m)
+    e = where(lax.gt(e, like(x1, 0)), lax.sub(e, like(x1, 1)), e)
+    out = multiply(m, lax.pow(like(x1, 2), e))
+    return where(lax.bitwise_or(isinf(x1), lax.eq(x1, like(x1, 0))), x1, out)
 
 
 @library_jit
@@ -140,7 +140,7 @@ def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
     """Fractional and integral part, both with the sign of x."""
     (x,) = promote_dtypes_inexact(*_arrays("modf", x))
     no_out("modf", out)
-    whole = where(lax.ge(x, rank0(0, x.dtype)), lax.floor(x), lax.ceil(x))
+    whole = where(lax.ge(x, like(x, 0)), lax.floor(x), lax.ceil(x))
     return lax.sub(x, whole), whole
 
 
@@ -150,10 +150,11 @@ def spacing(x: Any, /) -> Any:
     if dtypes.is_complex(x.dtype):
         raise ValueError("jnp.spacing is not defined for complex inputs.")
     dt = x.dtype
-    away = copysign(rank0(np.inf, dt), x)
+    away = copysign(like(x, np.inf), x)
     gap = lax.sub(lax.nextafter(x, away), x)
-    smallest = copysign(rank0(float(dtypes.finfo(dt).smallest_subnormal), dt), x)
-    return where(lax.eq(gap, rank0(0, dt)), smallest, gap)
+    nothing = lax.eq(gap, like(x, 0))
+    smallest = copysign(like(x, float(dtypes.finfo(dt).smallest_subnormal)), x)
+    return where(nothing, smallest, gap)
 
 
 # --- special values ------------------------------------------------------------------------
@@ -163,14 +164,14 @@ def spacing(x: Any, /) -> Any:
 def isreal(x: Any) -> Any:
     """Whether the imaginary part is 0."""
     i = imag(x)
-    return lax.eq(i, rank0(0, i.dtype))
+    return lax.eq(i, like(i, 0))
 
 
 @library_jit
 def iscomplex(x: Any) -> Any:
     """Whether the imaginary part is not 0."""
     i = imag(x)
-    return lax.ne(i, rank0(0, i.dtype))
+    return lax.ne(i, like(i, 0))
 
 
 @library_jit(static_argnames=("copy",))
@@ -207,9 +208,9 @@ def _sinc_coefficient(k: int) -> float:
 def _make_maclaurin(k: int) -> Any:
     @custom_jvp
     def _sinc_maclaurin(x: Any) -> Any:
-        flat = lax.mul(x, rank0(0, x.dtype))
+        flat = lax.mul(x, like(x, 0))
         c = _sinc_coefficient(k)
-        return lax.add(flat, rank0(c, x.dtype)) if c else flat
+        return lax.add(flat, like(x, c)) if c else flat
 
     @_sinc_maclaurin.defjvp
     def _sinc_maclaurin_jvp(primals: Any, tangents: Any) -> Any:
@@ -223,9 +224,9 @@ def _make_maclaurin(k: int) -> Any:
 def sinc(x: Any, /) -> Any:
     """sin(pi x) / (pi x), and 1 at 0."""
     (x,) = promote_dtypes_inexact(*_arrays("sinc", x))
-    zero = lax.eq(x, rank0(0, x.dtype))
-    pi_x = lax.mul(rank0(math.pi, x.dtype), x)
-    safe = where(zero, rank0(1, x.dtype), pi_x)
+    zero = lax.eq(x, like(x, 0))
+    pi_x = lax.mul(like(x, math.pi), x)
+    safe = where(zero, like(x, 1), pi_x)
     return where(zero, _make_maclaurin(0)(pi_x), lax.div(lax.sin(safe), safe))
 
 
@@ -245,7 +246,7 @@ def _i0_jvp(primals: Any, tangents: Any) -> Any:
 
     x = asarray(primals[0])
     primal, tangent = jvp(_i0_value, (x,), tangents)
-    return primal, where(lax.eq(x, rank0(0, x.dtype)), 0.0, tangent)
+    return primal, where(lax.eq(x, like(x, 0)), 0.0, tangent)
 
 
 @library_jit
@@ -260,11 +261,11 @@ def i0(x: Any) -> Any:
 # --- log of sums of exponentials -----------------------------------------------------------
 
 
-def _wrap_angle(x: Any) -> Any:
-    """An angle in [-pi, pi)."""
-    pi, two_pi = rank0(np.pi, x.dtype), rank0(2 * np.pi, x.dtype)
+def _wrap_angle(x: Any, half: float) -> Any:
+    """An angle in [-half, half), for angles that repeat after twice that."""
+    pi, two_pi = like(x, half), like(x, 2 * half)
     r = lax.rem(lax.add(x, pi), two_pi)
-    r = lax.select(lax.lt(r, rank0(0, r.dtype)), lax.add(r, two_pi), r)
+    r = lax.select(lax.lt(r, like(r, 0)), lax.add(r, two_pi), r)
     return lax.sub(r, pi)
 
 
@@ -274,19 +275,20 @@ def _log_add(x1: Any, x2: Any, exp: Any, factor: float | None) -> Any:
     big = lax.max(x1, x2)
 
     def scaled(v: Any) -> Any:
-        return v if factor is None else lax.mul(rank0(factor, dt), v)
+        return v if factor is None else lax.mul(like(x1, factor), v)
 
     if not dtypes.is_complex(dt):
         delta = lax.sub(x1, x2)
+        undefined, total = lax.ne(delta, delta), lax.add(x1, x2)
         tail = scaled(lax.log1p(exp(lax.neg(lax.abs(delta)))))
-        return lax.select(lax.ne(delta, delta), lax.add(x1, x2), lax.add(big, tail))
-    delta = lax.sub(lax.add(x1, x2), lax.mul(big, rank0(2, dt)))
+        return lax.select(undefined, total, lax.add(big, tail))
+    delta = lax.sub(lax.add(x1, x2), lax.mul(big, like(x1, 2)))
     out = lax.add(big, scaled(lax.log1p(exp(delta))))
-    return lax.complex(lax.real(out), _wrap_angle(lax.imag(out)))
+    return lax.complex(lax.real(out), _wrap_angle(lax.imag(out), np.pi * (factor or 1.0)))
 
 
 def _without_infinity(x: Any) -> Any:
-    return lax.select(lax.eq(x, rank0(np.inf, x.dtype)), full_like(x, 0), x)
+    return lax.select(lax.eq(x, like(x, np.inf)), full_like(x, 0), x)
 
 
 def _log_add_jvp(f: Any, exp: Any, primals: Any, tangents: Any) -> Any:
@@ -395,7 +397,7 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Any:
     x = moveaxis(x, axis, -1)
     missing = -x.shape[-1] % 8
     if missing:
-        x = lax.pad(x, rank0(0, x.dtype), ((0, 0, 0),) * (x.ndim - 1) + ((0, missing, 0),))
+        x = lax.pad(x, like(x, 0), ((0, 0, 0),) * (x.ndim - 1) + ((0, missing, 0),))
     x = lax.reshape(x, (*x.shape[:-1], x.shape[-1] // 8, 8))
     bits = lax.expand_dims(bits, tuple(range(x.ndim - 1)))
     from .reductions import sum as _sum
@@ -424,14 +426,12 @@ def unpackbits(
     x = moveaxis(x, axis, -1)
     wide = lax.expand_dims(x, (x.ndim,))
     bits = lax.expand_dims(bits, tuple(range(wide.ndim - 1)))
-    on = lax.gt(lax.bitwise_and(wide, bits), rank0(0, x.dtype))
+    on = lax.gt(lax.bitwise_and(wide, bits), like(x, 0))
     out = lax.reshape(convert(on, np.dtype(np.uint8)), (*x.shape[:-1], 8 * x.shape[-1]))
     if count is not None:
         n = out.shape[-1]
         if count > n:
-            out = lax.pad(
-                out, rank0(0, out.dtype), ((0, 0, 0),) * (out.ndim - 1) + ((0, count - n, 0),)
-            )
+            out = lax.pad(out, like(out, 0), ((0, 0, 0),) * (out.ndim - 1) + ((0, count - n, 0),))
         else:
             out = out[..., :count]
     return moveaxis(out, -1, axis)
@@ -461,7 +461,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.p
     interval = floor_divide(period, 2) if dtypes.is_integer(x.dtype) else divide(period, 2)
     dd = diff(x, axis=axis)
     moved = lax.sub(remainder(lax.add(dd, interval), period), interval)
-    at_edge = lax.bitwise_and(lax.eq(moved, lax.neg(interval)), lax.gt(dd, rank0(0, dd.dtype)))
+    at_edge = lax.bitwise_and(lax.eq(moved, lax.neg(interval)), lax.gt(dd, like(dd, 0)))
     moved = where(at_edge, interval, moved)
     correction = where(less(absolute(dd), discont), 0, subtract(moved, dd))
     first = lax.slice_in_dim(p, 0, 1, axis=axis)

@@ -10,6 +10,7 @@ from .. import lax
 from ..core import dtypes
 from ..transforms.jit import library_jit
 from .reductions import all as _all
+from .ufuncs import isfinite, isnan, logical_and, logical_or
 from .util import (
     broadcast_shapes,
     check_arraylike,
@@ -24,8 +25,6 @@ from .util import (
 @library_jit(static_argnames=("equal_nan",))
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
     """Whether |a - b| <= atol + rtol * |b| elementwise; equal infinities are close."""
-    from .ufuncs import isnan
-
     a, b = promote_args("isclose", a, b)
     dt = a.dtype
     if dtypes.is_bool(dt):
@@ -35,17 +34,12 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
     a, b = convert(a, dt), convert(b, dt)
     real = dtypes.to_real(dt)
     rtol, atol = convert(rtol, real), convert(atol, real)
-    both_nan = lax.bitwise_and(isnan(a), isnan(b))
-    finite = lax.bitwise_and(_finite(a), _finite(b)) if dtypes.is_complex(dt) else _finite(b)
+    both_nan = logical_and(isnan(a), isnan(b))
+    finite = logical_and(isfinite(a), isfinite(b)) if dtypes.is_complex(dt) else isfinite(b)
     near = lax.le(lax.abs(lax.sub(a, b)), lax.add(atol, lax.mul(rtol, lax.abs(b))))
-    out = lax.bitwise_or(lax.eq(a, b), lax.bitwise_and(finite, near))
-    return lax.bitwise_or(out, both_nan) if equal_nan else out
-
-
-def _finite(x: Any) -> Any:
-    from .ufuncs import isfinite
-
-    return isfinite(x)
+    equal = lax.eq(a, b)
+    out = logical_or(equal, logical_and(finite, near))
+    return logical_or(out, both_nan) if equal_nan else out
 
 
 @library_jit(static_argnames=("equal_nan",))
@@ -63,8 +57,6 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     x, y = promote_dtypes(a1, a2)
     same = lax.eq(x, y)
     if equal_nan and dtypes.is_inexact(x.dtype):
-        from .ufuncs import isnan
-
         same = lax.bitwise_or(same, lax.bitwise_and(isnan(x), isnan(y)))
     return _all(same)
 

@@ -20,8 +20,8 @@ from .util import (
     check_arraylike,
     convert,
     jit_as,
+    like,
     no_out,
-    rank0,
 )
 
 
@@ -41,7 +41,7 @@ def _reduction(name: str, op: Callable, value: float, doc: str) -> Callable:
         check_arraylike(name, a)
         x = asarray(a)
         if dtypes.is_inexact(x.dtype):
-            x = select(isnan(x), rank0(value, x.dtype), x)
+            x = select(isnan(x), like(x, value), x)
         return op(x, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where)
 
     f.__doc__, f.__module__ = doc, __name__
@@ -66,10 +66,10 @@ def _extremum(name: str, op: Callable, value: float, doc: str) -> Callable:
         x = asarray(a)
         if not dtypes.is_inexact(x.dtype):
             return op(x, axis=axis, keepdims=keepdims, initial=initial, where=where)
-        filled = select(isnan(x), rank0(value, x.dtype), x)
+        filled = select(isnan(x), like(x, value), x)
         res = op(filled, axis=axis, keepdims=keepdims, initial=initial, where=where)
         if initial is None:
-            res = select(_all(isnan(x), axis=axis, keepdims=keepdims), rank0(np.nan, x.dtype), res)
+            res = select(_all(isnan(x), axis=axis, keepdims=keepdims), like(x, np.nan), res)
         return res
 
     f.__doc__, f.__module__ = doc, __name__
@@ -139,7 +139,7 @@ def nanvar(
     there = lax.bitwise_not(isnan(x))
     n = reductions.sum(there, axis=axis, keepdims=keepdims, where=where)
     n = lax.sub(n, convert(ddof, n.dtype))
-    bad = lax.le(n, rank0(0, n.dtype))
+    bad = lax.le(n, like(n, 0))
     total = reductions.sum(centered, axis=axis, keepdims=keepdims, where=where)
     total = select(bad, np.nan, total)
     divisor = select(bad, 1, n)

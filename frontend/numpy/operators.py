@@ -98,7 +98,7 @@ _pairs = {
     "and": ufuncs.bitwise_and,  # type: ignore[attr-defined]
     "or": ufuncs.bitwise_or,  # type: ignore[attr-defined]
     "xor": ufuncs.bitwise_xor,  # type: ignore[attr-defined]
-    "lshift": ufuncs.left_shift,  # type: ignore[attr-defined]
+    "lshift": ufuncs.left_shift,
     "rshift": ufuncs.right_shift,
     "matmul": _matmul,
 }

@@ -20,7 +20,7 @@ from .util import (
     check_arraylike,
     convert,
     jit_as,
-    rank0,
+    like,
 )
 
 Widths = tuple[tuple[int, int], ...]
@@ -177,7 +177,7 @@ def _pad_mirror(x: Any, widths: Widths, mode: str, kind: str) -> Any:
                     edge = _at(x, size - 1, size, i)
                     part = flip(_at(x, size - offset - k, size - offset, i), axis=i)
                 if kind == "odd":
-                    part = lax.sub(lax.mul(rank0(2, x.dtype), edge), part)
+                    part = lax.sub(lax.mul(like(x, 2), edge), part)
                 x = lax.concatenate([part, x] if before else [x, part], i)
                 amount -= k
     return x

@@ -20,9 +20,9 @@ from .util import (
     canonical_axes,
     check_arraylike,
     convert,
+    like,
     no_out,
     promote_dtypes_inexact,
-    rank0,
 )
 
 METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
@@ -34,7 +34,7 @@ def _positions(q: Any, count: Any, method: str) -> tuple[Any, Any, Any, Any]:
 
     The indices are not limited to the elements that exist.
     """
-    one = rank0(1, q.dtype)
+    one = like(q, 1)
     if method == "inverted_cdf":
         low = lax.sub(lax.ceil(lax.mul(q, count)), one)
         return low, low, None, None
@@ -50,12 +50,12 @@ def _combine(method: str, low: Any, high: Any, low_weight: Any, high_weight: Any
     if method == "higher":
         return high
     if method == "nearest":
-        near = lax.le(high_weight, rank0(0.5, high_weight.dtype))
+        near = lax.le(high_weight, like(high_weight, 0.5))
         if near.ndim and near.shape != low.shape:
             near = lax.broadcast_in_dim(near, low.shape, tuple(range(low.ndim)))
         return lax.select(near, low, high)
     if method == "midpoint":
-        return lax.mul(lax.add(low, high), rank0(0.5, low.dtype))
+        return lax.mul(lax.add(low, high), like(low, 0.5))
     return lax.add(lax.mul(low, low_weight), lax.mul(high, high_weight))
 
 
@@ -108,7 +108,7 @@ def _quantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool, squash_nan
 def _pick(a: Any, q: Any, axis: int, method: str, window: bool) -> tuple[Any, ...]:
     a = where(_any(isnan(a), axis=axis, keepdims=True), np.nan, a)
     a = lax.sort(a, dimension=axis)
-    count, one, zero = (rank0(v, q.dtype) for v in (a.shape[axis], 1, 0))
+    count, one, zero = (like(q, v) for v in (a.shape[axis], 1, 0))
     low, high, low_weight, high_weight = _positions(q, count, method)
     low = convert(lax.clamp(zero, low, lax.sub(count, one)), _INT)
     high = lax.clamp(zero, high, lax.sub(count, one))
@@ -141,7 +141,7 @@ def _pick_without_nans(a: Any, q: Any, axis: int, method: str) -> tuple[Any, ...
         q = lax.broadcast_in_dim(q, (*q.shape, *(1,) * counts.ndim), tuple(range(n)))
         if n:
             counts = lax.expand_dims(counts, (0,))
-    one, zero = rank0(1, q.dtype), rank0(0, q.dtype)
+    one, zero = like(q, 1), like(q, 0)
     low, high, low_weight, high_weight = _positions(q, counts, method)
     low = lax.max(zero, lax.min(low, lax.sub(counts, one)))
     high = lax.max(zero, lax.min(high, lax.sub(counts, one)))

@@ -20,6 +20,7 @@ from .util import (
     check_arraylike,
     convert,
     promote_dtypes,
+    rank0,
     shape_of,
 )
 
@@ -52,16 +53,14 @@ def where(
         raise ValueError(
             "size and fill_value arguments cannot be used in three-term where function."
         )
-    c = condition if type(condition) is ArrayImpl else asarray(condition)
-    if not dtypes.is_bool(c.dtype):
-        from .ufuncs import to_bool
-
-        c = to_bool(c)
-    return _where(c, x, y)
+    return _where(condition, x, y)
 
 
 @library_jit
 def _where(condition: Any, x: Any, y: Any) -> Any:
+    condition = condition if type(condition) is ArrayImpl else asarray(condition)
+    if not dtypes.is_bool(condition.dtype):
+        condition = lax.ne(condition, rank0(0, condition.dtype))
     x, y = promote_dtypes(x, y)
     if state.trace is eval_trace and type(x) is type(y) is type(condition) is ArrayImpl:
         c, a, b = condition._numpy(), x._numpy(), y._numpy()
@@ -72,7 +71,10 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
     shape = broadcast_shapes(shape_of(condition), shape_of(x), shape_of(y))
     if shape_of(condition) not in ((), shape):
         condition = broadcast_to(condition, shape)
-    return lax.select_n(condition, broadcast_to(y, shape), broadcast_to(x, shape))
+    x, y = broadcast_to(x, shape), broadcast_to(y, shape)
+    if 0 in shape:
+        return x
+    return lax.select_n(condition, y, x)
 
 
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:

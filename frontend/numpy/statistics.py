@@ -18,6 +18,7 @@ from .util import (
     check_arraylike,
     convert,
     jit_as,
+    like,
     promote_dtypes_inexact,
     rank0,
     shape_of,
@@ -179,7 +180,7 @@ def _conv(
         low = high = m - 1
     else:
         raise ValueError("mode must be one of ['full', 'same', 'valid']")
-    padded = lax.pad(x, rank0(0, x.dtype), ((low, high, 0),)) if low or high else x
+    padded = lax.pad(x, like(x, 0), ((low, high, 0),)) if low or high else x
     count = n + low + high - m + 1
     out = dot(
         _windows(padded, m, count), y, precision=precision,

@@ -20,11 +20,18 @@ from .util import (
     convert,
     promote_args,
     promote_args_inexact,
+    promote_args_numeric,
     promote_dtypes_inexact,
-    shape_of,
+    promote_shapes,
+    scalar,
 )
 
 # --- tables: name -> lax function -----------------------------------------------------------
+
+
+def _abs(x: Any) -> Any:
+    return x if dtypes.is_unsigned(x.dtype) or dtypes.is_bool(x.dtype) else lax.abs(x)
+
 
 _UNARY_INEXACT = {
     "sin": (lax.sin, "Sine of angles in radians."),
@@ -51,8 +58,8 @@ _UNARY_INEXACT = {
 _UNARY = {
     "negative": (lax.neg, "-x."),
     "sign": (lax.sign, "-1, 0 or 1 by sign; x/|x| for complex numbers."),
-    "abs": (lax.abs, "Absolute value."),
-    "absolute": (lax.abs, "Absolute value."),
+    "abs": (_abs, "Absolute value."),
+    "absolute": (_abs, "Absolute value."),
     "square": (lax.square, "x * x."),
     "bitwise_not": (lax.bitwise_not, "Bitwise NOT; logical NOT of booleans."),
     "invert": (lax.bitwise_not, "Bitwise NOT; logical NOT of booleans."),
@@ -68,8 +75,6 @@ _BINARY = {
     "minimum": (lax.min, "Smaller of two elements; NaN where either is NaN."),
     "equal": (lax.eq, "Whether x == y."),
     "not_equal": (lax.ne, "Whether x != y."),
-    "left_shift": (lax.shift_left, "x << y."),
-    "bitwise_left_shift": (lax.shift_left, "x << y."),
 }
 
 _BINARY_INEXACT = {
@@ -143,7 +148,7 @@ for _table, _make in _tables:
         globals()[_name] = _make(_name, _op, _doc)
 
 acos, asin, atan = globals()["arccos"], globals()["arcsin"], globals()["arctan"]
-asinh, atanh, atan2 = globals()["arcsinh"], globals()["arctanh"], globals()["arctan2"]
+asinh, atanh, arctan2 = globals()["arcsinh"], globals()["arctanh"], globals()["arctan2"]
 subtract, divide = globals()["subtract"], globals()["divide"]
 log, log1p, exp, exp2, sqrt = (globals()[n] for n in ("log", "log1p", "exp", "exp2", "sqrt"))
 sign, negative, square, abs = (globals()[n] for n in ("sign", "negative", "square", "abs"))
@@ -171,6 +176,11 @@ def arccosh(x: Any, /) -> Any:
 
 
 acosh = arccosh
+
+
+def atan2(x1: Any, x2: Any, /) -> Any:
+    """Angle of the point (x2, x1) in the plane, in (-pi, pi]."""
+    return arctan2(*promote_args("atan2", x1, x2))
 
 
 def positive(x: Any, /) -> Any:
@@ -207,7 +217,12 @@ def imag(val: Any, /) -> Any:
 def angle(z: Any, deg: bool = False) -> Any:
     """Angle of complex numbers, in radians or (with `deg`) degrees."""
     check_arraylike("angle", z)
-    re, im = real(z), imag(z)
+    z = asarray(z)
+    re = real(z)
+    if dtypes.is_complex(z.dtype) or z.ndim:
+        im = imag(z)
+    else:
+        im = fill_scalar(0, dtypes.to_inexact(z.dtype))
     re, im = promote_dtypes_inexact(re, im)
     out = lax.atan2(im, re)
     return degrees(out) if deg else out
@@ -242,8 +257,8 @@ def trunc(x: Any, /) -> Any:
 
 
 def full_scalar(x: Any, value: Any) -> Any:
-    """A rank-0 array of the dtype of `x`, which lax functions broadcast."""
-    return fill_scalar(value, aval_of(x).dtype)
+    """A rank-0 array of the dtype and weak type of `x`, which lax functions broadcast."""
+    return scalar(value, x.dtype, x.weak_type)
 
 
 def where(*args: Any) -> Any:
@@ -273,8 +288,9 @@ def log2(x: Any, /) -> Any:
     (x,) = promote_args_inexact("log2", x)
     if dtypes.is_complex(x.dtype):
         r = lax.log(x)
-        two = lax.log(full_scalar(lax.real(r), 2))
-        return lax.complex(lax.div(lax.real(r), two), lax.div(lax.imag(r), two))
+        re, im = lax.real(r), lax.imag(r)
+        two = lax.log(full_scalar(re, 2))
+        return lax.complex(lax.div(re, two), lax.div(im, two))
     return lax.div(lax.log(x), lax.log(full_scalar(x, 2)))
 
 
@@ -283,8 +299,9 @@ def log10(x: Any, /) -> Any:
     (x,) = promote_args_inexact("log10", x)
     if dtypes.is_complex(x.dtype):
         r = lax.log(x)
-        ten = lax.log(full_scalar(lax.real(r), 10))
-        return lax.complex(lax.div(lax.real(r), ten), lax.div(lax.imag(r), ten))
+        re, im = lax.real(r), lax.imag(r)
+        factor = full_scalar(re, 1 / np.log(10))
+        return lax.complex(lax.mul(re, factor), lax.mul(im, factor))
     return lax.mul(lax.log(x), full_scalar(x, 1 / np.log(10)))
 
 
@@ -306,7 +323,8 @@ def _rint(x: Any) -> Any:
     if dtypes.is_integer(x.dtype) or dtypes.is_bool(x.dtype):
         return convert(x, dtypes.default_float())
     if dtypes.is_complex(x.dtype):
-        return lax.complex(rint(lax.real(x)), rint(lax.imag(x)))
+        re = rint(lax.real(x))
+        return lax.complex(re, rint(lax.imag(x)))
     return lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)
 
 
@@ -322,7 +340,9 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Any:
         raise NotImplementedError("The 'out' argument to jnp.round is not supported.")
     a = asarray(a)
     dt = a.dtype
-    if dtypes.is_integer(dt) or dtypes.is_bool(dt):
+    if dtypes.is_bool(dt):
+        raise ValueError(f"data type {np.bool_!r} not inexact")
+    if dtypes.is_integer(dt):
         if decimals < 0:
             raise NotImplementedError("integer np.round not implemented for decimals < 0")
         return a
@@ -338,11 +358,15 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Any:
         return convert(r, x.dtype)
 
     if dtypes.is_complex(dt):
-        return lax.complex(one(lax.real(a)), one(lax.imag(a)))
+        re = one(lax.real(a))
+        return lax.complex(re, one(lax.imag(a)))
     return one(a)
 
 
-around = round
+@library_jit(static_argnames=("decimals",))
+def around(a: Any, decimals: int = 0, out: None = None) -> Any:
+    """Round to a number of decimals, halves to even."""
+    return round(a, decimals, out)
 
 
 @library_jit
@@ -429,10 +453,8 @@ def to_bool(x: Any) -> Any:
 
 def _logical(name: str, op: Callable, doc: str) -> Callable:
     def f(x: Any, y: Any, /) -> Any:
-        check_arraylike(name, x, y)
-        from .util import promote_shapes
-
-        return op(*promote_shapes(name, *(to_bool(asarray(v)) for v in (x, y))))
+        x, y = promote_args(name, x, y)
+        return op(to_bool(x), to_bool(y))
 
     return _named(f, name, doc)
 
@@ -454,8 +476,9 @@ def _ordering(name: str, op: Callable, doc: str) -> Callable:
             x, y = promote_args(name, x, y)
         if dtypes.is_complex(x.dtype):
             # lexicographic: by real, then imaginary part
-            rx, ry = lax.real(x), lax.real(y)
-            return lax.select(lax.eq(rx, ry), op(lax.imag(x), lax.imag(y)), op(rx, ry))
+            same = lax.eq(lax.real(x), lax.real(y))
+            by_imag = op(lax.imag(x), lax.imag(y))
+            return lax.select(same, by_imag, op(lax.real(x), lax.real(y)))
         return op(x, y)
 
     return _named(f, name, doc)
@@ -467,9 +490,17 @@ greater = _ordering("greater", lax.gt, "Whether x > y; complex numbers in lexico
 greater_equal = _ordering("greater_equal", lax.ge, "Whether x >= y.")
 
 
+def left_shift(x: Any, y: Any, /) -> Any:
+    """x << y."""
+    return lax.shift_left(*promote_args_numeric("left_shift", x, y))
+
+
+bitwise_left_shift = left_shift
+
+
 def right_shift(x1: Any, x2: Any, /) -> Any:
     """x1 >> x2: arithmetic for signed, logical for unsigned integers."""
-    x1, x2 = promote_args("right_shift", x1, x2)
+    x1, x2 = promote_args_numeric("right_shift", x1, x2)
     if dtypes.is_unsigned(x1.dtype):
         return lax.shift_right_logical(x1, x2)
     return lax.shift_right_arithmetic(x1, x2)
@@ -494,7 +525,7 @@ def _float_divmod(x: Any, y: Any) -> tuple[Any, Any]:
 @library_jit
 def floor_divide(x1: Any, x2: Any, /) -> Any:
     """The largest whole number not above x1 / x2."""
-    x1, x2 = promote_args("floor_divide", x1, x2)
+    x1, x2 = promote_args_numeric("floor_divide", x1, x2)
     dt = aval_of(x1).dtype
     if dtypes.is_unsigned(dt) or dtypes.is_bool(dt):
         return lax.div(x1, x2)
@@ -512,7 +543,7 @@ def floor_divide(x1: Any, x2: Any, /) -> Any:
 @library_jit
 def remainder(x1: Any, x2: Any, /) -> Any:
     """Remainder of x1 / x2 with the sign of x2."""
-    x1, x2 = promote_args("remainder", x1, x2)
+    x1, x2 = promote_args_numeric("remainder", x1, x2)
     dt = aval_of(x1).dtype
     if dtypes.is_integer(dt):
         x2 = where(lax.eq(x2, full_scalar(x2, 0)), full_like(x2, 1), x2)
@@ -537,7 +568,7 @@ def fmod(x1: Any, x2: Any, /) -> Any:
 @library_jit
 def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
     """(floor_divide(x1, x2), remainder(x1, x2))."""
-    x1, x2 = promote_args("divmod", x1, x2)
+    x1, x2 = promote_args_numeric("divmod", x1, x2)
     if dtypes.is_integer(x1.dtype):
         return floor_divide(x1, x2), remainder(x1, x2)
     return _float_divmod(x1, x2)
@@ -553,10 +584,8 @@ def power(x1: Any, x2: Any, /) -> Any:
     TypeError where the exponent is static, and are undefined where it is not.
     """
     check_arraylike("power", x1, x2)
-    if (
-        isinstance(x2, (int, np.integer))
-        and not isinstance(x2, (bool, np.bool_))
-        or _static_int(x2)
+    if (isinstance(x2, (int, np.integer)) and not isinstance(x2, (bool, np.bool_))) or _static_int(
+        x2
     ):
         base = asarray(x1)
         if not dtypes.is_bool(base.dtype):
@@ -567,48 +596,30 @@ def power(x1: Any, x2: Any, /) -> Any:
                 == base.dtype
             ):
                 return lax.integer_pow(base, n)
-    return _power(x1, x2)
+    a2 = aval_of(x2)
+    base, exponent = promote_args_numeric("power", *promote_shapes("power", x1, x2))
+    dt = base.dtype
+    if dtypes.is_integer(dt):
+        return _integer_power(base, exponent)
+    if dtypes.is_integer(a2.dtype):
+        # integer exponents stay integers: the result is exact where that is
+        _, exponent = promote_shapes("power", base, asarray(x2))
+    return lax.pow(base, exponent)
 
 
 def _static_int(x: Any) -> bool:
     return isinstance(x, np.ndarray) and x.ndim == 0 and x.dtype.kind in "iu"
 
 
-@library_jit
-def _power(x1: Any, x2: Any) -> Any:
-    a1, a2 = aval_of(x1), aval_of(x2)
-    dt, weak = dtypes.promote(((a1.dtype, a1.weak_type), (a2.dtype, a2.weak_type)))
-    if dtypes.is_integer(dt) or dtypes.is_bool(dt):
-        return _integer_power(*promote_args("power", x1, x2))
-    from .util import promote_shapes
-
-    base = convert(asarray(x1), dt, weak)
-    exponent = asarray(x2)
-    if not dtypes.is_integer(a2.dtype) or dtypes.is_complex(dt):
-        exponent = convert(exponent, dt, weak)
-    base, exponent = promote_shapes("power", base, exponent)
-    return lax.pow(base, exponent)
-
-
-_power._jit.info.name = "power"  # type: ignore[attr-defined]
-
-
 def _integer_power(x1: Any, x2: Any) -> Any:
-    """Repeated squaring with traced integer exponents."""
-    if dtypes.is_bool(x1.dtype):
-        x1, x2 = convert(x1, np.dtype(np.int32)), convert(x2, np.dtype(np.int32))
-    bits = 6 if aval_of(x1).dtype.itemsize == 8 else 5
-    from .util import broadcast_shapes, broadcast_to
-
-    shape = broadcast_shapes(shape_of(x1), shape_of(x2))
-    x1, x2 = broadcast_to(x1, shape), broadcast_to(x2, shape)
-    one = full_like(x1, 1)
-    acc = one
-    for _ in range(bits):
-        odd = lax.bitwise_and(x2, full_scalar(x2, 1))
-        acc = where(to_bool(odd), lax.mul(acc, x1), acc)
+    """Repeated squaring with traced integer exponents; 0 to a negative power is 0."""
+    zero, one = full_scalar(x1, 0), full_scalar(x1, 1)
+    acc = where(lax.bitwise_and(lax.eq(x1, zero), lax.ne(x2, zero)), zero, one)
+    # six bits: a larger exponent overflows for all bases but 0, 1 and -1
+    for _ in range(6):
+        acc = where(lax.bitwise_and(x2, one), lax.mul(acc, x1), acc)
         x1 = lax.mul(x1, x1)
-        x2 = lax.shift_right_logical(x2, full_scalar(x2, 1))
+        x2 = lax.shift_right_logical(x2, one)
     return acc
 
 
@@ -638,9 +649,9 @@ __all__ = [
     *_BINARY,
     *_BINARY_INEXACT,
     "acos", "acosh", "add", "angle", "arccosh", "around", "asin", "asinh", "atan", "atan2", "atanh",
-    "bitwise_right_shift", "ceil", "conj", "conjugate", "deg2rad", "degrees", "divmod",
+    "bitwise_left_shift", "bitwise_right_shift", "ceil", "conj", "conjugate", "deg2rad", "degrees", "divmod",
     "float_power", "floor", "floor_divide", "fmax", "fmin", "fmod", "greater", "greater_equal",
-    "imag", "isfinite", "isinf", "isnan", "isneginf", "isposinf", "less", "less_equal", "log10",
+    "imag", "isfinite", "isinf", "isnan", "isneginf", "isposinf", "left_shift", "less", "less_equal", "log10",
     "log2", "logical_and", "logical_not", "logical_or", "logical_xor", "mod", "multiply",
     "positive", "pow", "power", "rad2deg", "radians", "real", "reciprocal", "remainder",
     "right_shift", "rint", "round", "signbit", "trunc",

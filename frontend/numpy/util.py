@@ -137,12 +137,17 @@ def promote_dtypes(*args: Any) -> list[Any]:
     avals = [a.aval if type(a) is ArrayImpl else aval_of(a) for a in args]
     first = avals[0]
     for a in avals:
-        if a.dtype is not first.dtype or a.weak_type != first.weak_type:
+        if a.dtype is not first.dtype or a.weak_type != first.weak_type or _weak_bool(a):
             break
     else:
         return [a if type(a) is ArrayImpl else asarray(a) for a in args]
     dt, weak = dtypes.promote(tuple([(a.dtype, a.weak_type) for a in avals]))
     return [convert(a, dt, weak) for a in args]
+
+
+def _weak_bool(aval: Any) -> bool:
+    """Whether an aval is a weakly typed bool, which comparisons of weak values give."""
+    return aval.weak_type and dtypes.is_bool(aval.dtype)
 
 
 def promote_dtypes_inexact(*args: Any) -> list[Any]:
@@ -235,6 +240,15 @@ def promote_args_inexact(who: str, *args: Any) -> list[Any]:
     return promote_shapes(who, *promote_dtypes_inexact(*args))
 
 
+def promote_args_numeric(who: str, *args: Any) -> list[Any]:
+    """Like `promote_args`, with booleans cast to the default integer type."""
+    check_arraylike(who, *args)
+    args = tuple(promote_dtypes(*args))
+    if dtypes.is_bool(args[0].dtype):
+        args = tuple(convert(a, dtypes.default_int()) for a in args)
+    return promote_shapes(who, *args)
+
+
 def broadcast_to(x: Any, shape: Sequence[int]) -> Any:
     """Broadcast an array to a shape. Raises ValueError where it does not fit."""
     s = shape_of(x)
@@ -252,10 +266,7 @@ def broadcast_to(x: Any, shape: Sequence[int]) -> Any:
     lead = len(shape) - len(s)
     if any(a not in (1, b) for a, b in zip(s, shape[lead:], strict=True)):
         raise ValueError(f"Incompatible shapes for broadcasting: {s} and requested shape {shape}")
-    ones = [i for i, (a, b) in enumerate(zip(s, shape[lead:], strict=True)) if a == 1 and b != 1]
-    if ones:
-        x = registry["squeeze"].bind(asarray(x), dimensions=tuple(ones))
-    dims = tuple(lead + i for i in range(len(s)) if i not in ones)
+    dims = tuple(range(lead, len(shape)))
     return registry["broadcast_in_dim"].bind(
         asarray(x) if not isinstance(x, (ArrayImpl, Tracer)) else x,
         shape=shape,
@@ -268,7 +279,7 @@ def _fits(s: tuple[int, ...], shape: tuple[int, ...]) -> bool:
     if not s:
         return True
     lead = len(shape) - len(s)
-    return lead >= 0 and all(a == 1 or a == b for a, b in zip(s, shape[lead:]))  # noqa: B905
+    return lead >= 0 and all(a == 1 or a == b for a, b in zip(s, shape[lead:]))
 
 
 def canonical_axis(axis: Any, rank: int, name: str = "axis") -> int:
@@ -309,6 +320,11 @@ def jit_as(name: str, **options: Any) -> Callable[[Callable], Callable]:
 def rank0(value: Any, dtype: Any) -> ArrayImpl:
     """A number as a rank-0 array, which lax functions broadcast."""
     return scalar(value, dtype)
+
+
+def like(x: Any, value: Any) -> ArrayImpl:
+    """A number as a rank-0 array of the dtype and weak type of `x`."""
+    return scalar(value, x.dtype, x.weak_type)
 
 
 def no_out(who: str, out: Any) -> None:
