@@ -115,7 +115,7 @@ class Lowered(_Stage):
     @property
     def stages(self) -> dict[str, str]:
         """All stages' texts by name, from the jaxpr to the assembly."""
-        return {s: self._text(s) for s in lowering.stage_names()}
+        return {s.name: self._text(s.name) for s in lowering.STAGES}
 
     def compiler_ir(self, dialect: str | None = None) -> str:
         """The text of a stage; MLIR on tensors by default."""
@@ -144,7 +144,7 @@ class Compiled(_Stage):
     @property
     def stages(self) -> dict[str, str]:
         """All stages' texts by name, from the jaxpr to the assembly."""
-        return {s: self.as_text(s) for s in lowering.stage_names()}
+        return {s.name: self.as_text(s.name) for s in lowering.STAGES}
 
     def cost_analysis(self) -> dict[str, float]:
         """Floating-point operations and bytes accessed."""
