@@ -20,8 +20,7 @@ namespace {
 
 /// Keeps a buffer alive on behalf of an ndarray view, as its base.
 struct BufferRefObject {
-  PyObject_HEAD
-  Buffer *buffer;
+  PyObject_HEAD Buffer *buffer;
 };
 PyTypeObject *bufferRefType;
 
@@ -34,11 +33,9 @@ void bufferRefDealloc(PyObject *self) {
 
 PyType_Slot bufferRefSlots[] = {{Py_tp_dealloc, (void *)bufferRefDealloc},
                                 {0, nullptr}};
-PyType_Spec bufferRefSpec = {"lingon.runtime._runtime.BufferRef",
-                             sizeof(BufferRefObject), 0,
-                             Py_TPFLAGS_DEFAULT |
-                                 Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                             bufferRefSlots};
+PyType_Spec bufferRefSpec = {
+    "lingon.runtime._runtime.BufferRef", sizeof(BufferRefObject), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, bufferRefSlots};
 
 /// An ndarray over `data` that keeps `buffer` alive.
 PyObject *makeNdarray(const Aval *aval, Buffer *buffer, char *data,
@@ -131,11 +128,10 @@ PyObject *arrayFromNumpy(PyObject *object, bool weakType, bool copy,
   auto *ndarray = reinterpret_cast<PyArrayObject *>(object);
   auto *descr = reinterpret_cast<PyObject *>(PyArray_DESCR(ndarray));
   DType dtype = dtypeOfDescr(descr);
-  PyObject *native = nullptr;
   if (dtype == DType::Invalid) {
     // A number of foreign byte order is copied; anything else is refused.
-    PyArray_Descr *swapped = PyArray_DescrNewByteorder(
-        PyArray_DESCR(ndarray), NPY_NATIVE);
+    PyArray_Descr *swapped =
+        PyArray_DescrNewByteorder(PyArray_DESCR(ndarray), NPY_NATIVE);
     if (!swapped)
       return nullptr;
     dtype = dtypeOfDescr(reinterpret_cast<PyObject *>(swapped));
@@ -148,14 +144,13 @@ PyObject *arrayFromNumpy(PyObject *object, bool weakType, bool copy,
   static_assert(sizeof(npy_intp) == sizeof(int64_t), "64-bit machines only");
   int ndim = PyArray_NDIM(ndarray);
   Aval *aval = internAval(
-      dtype, weakType,
-      reinterpret_cast<const int64_t *>(PyArray_DIMS(ndarray)), size_t(ndim));
+      dtype, weakType, reinterpret_cast<const int64_t *>(PyArray_DIMS(ndarray)),
+      size_t(ndim));
   if (!aval)
     return nullptr;
   bool swapped = PyDataType_ISBYTESWAPPED(PyArray_DESCR(ndarray));
   bool dense = !swapped && PyArray_IS_C_CONTIGUOUS(ndarray) &&
                PyArray_ISALIGNED(ndarray);
-  (void)native;
   if (dense && !copy) {
     void *data = PyArray_DATA(ndarray);
     // An ndarray made by empty_ndarray: share the pool buffer itself.
@@ -181,11 +176,9 @@ PyObject *arrayFromNumpy(PyObject *object, bool weakType, bool copy,
     copyBytes(array->data, PyArray_DATA(ndarray), size_t(array->aval->nbytes));
     return result;
   }
-  PyObject *target =
-      makeNdarray(array->aval, array->buffer, array->data, true);
-  if (!target ||
-      PyArray_CopyInto(reinterpret_cast<PyArrayObject *>(target), ndarray) <
-          0) {
+  PyObject *target = makeNdarray(array->aval, array->buffer, array->data, true);
+  if (!target || PyArray_CopyInto(reinterpret_cast<PyArrayObject *>(target),
+                                  ndarray) < 0) {
     Py_XDECREF(target);
     Py_DECREF(result);
     return nullptr;
@@ -518,10 +511,10 @@ PyMethodDef arrayMethods[] = {
     LINGON_ARRAY_PROTOCOL_METHODS,
     {nullptr}};
 
-PyMemberDef arrayMembers[] = {
-    {"__weaklistoffset__", T_PYSSIZET, offsetof(ArrayObject, weakrefs),
-     READONLY, nullptr},
-    {nullptr}};
+PyMemberDef arrayMembers[] = {{"__weaklistoffset__", T_PYSSIZET,
+                               offsetof(ArrayObject, weakrefs), READONLY,
+                               nullptr},
+                              {nullptr}};
 
 PyType_Slot arraySlots[] = {
     {Py_tp_dealloc, (void *)arrayDealloc},
@@ -534,10 +527,9 @@ PyType_Slot arraySlots[] = {
     {Py_tp_doc,
      (void *)"An immutable, dense, row-major array in memory of a device."},
     {0, nullptr}};
-PyType_Spec arraySpec = {"lingon.runtime._runtime.ArrayImpl",
-                         sizeof(ArrayObject), 0,
-                         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                         arraySlots};
+PyType_Spec arraySpec = {
+    "lingon.runtime._runtime.ArrayImpl", sizeof(ArrayObject), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, arraySlots};
 
 PyMethodDef fromNumpyDef = arrayMethods[0];
 
@@ -551,8 +543,7 @@ static ModuleInit registerArray(
         throw nb::python_error();
       m.attr("ArrayImpl") = nb::borrow((PyObject *)arrayType);
       fromNumpyDef.ml_flags = METH_FASTCALL | METH_KEYWORDS;
-      m.attr("from_numpy") =
-          nb::steal(PyCFunction_New(&fromNumpyDef, nullptr));
+      m.attr("from_numpy") = nb::steal(PyCFunction_New(&fromNumpyDef, nullptr));
       m.def(
           "from_scalar",
           [](nb::handle value, nb::handle dtype, bool weakType, int deviceId) {

@@ -13,8 +13,7 @@ namespace lingon {
 /// CPython type rather than a bound class, for creation costs as little as
 /// possible. The fields are read-only after creation, but for deletion.
 struct ArrayObject {
-  PyObject_HEAD
-  Aval *aval;
+  PyObject_HEAD Aval *aval;
   Buffer *buffer; ///< null once deleted
   char *data;     ///< first element, inside of the buffer
   PyObject *view; ///< cached read-only ndarray, or null

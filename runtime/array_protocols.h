@@ -29,9 +29,7 @@ PyObject *arrayDLPackDevice(PyObject *self, PyObject *);
        METH_VARARGS | METH_KEYWORDS,                                           \
        "__dlpack__(*, stream=None, max_version=None, dl_device=None, "         \
        "copy=None)\n\nA DLPack capsule that shares the memory."},              \
-  {                                                                            \
-    "__dlpack_device__", arrayDLPackDevice, METH_NOARGS,                       \
-        "The pair (device type, device number) of DLPack."                     \
-  }
+      {"__dlpack_device__", arrayDLPackDevice, METH_NOARGS,                    \
+       "The pair (device type, device number) of DLPack."}
 
 #endif // LINGON_RUNTIME_ARRAY_PROTOCOLS_H

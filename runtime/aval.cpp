@@ -149,7 +149,8 @@ Aval *internAval(DType dtype, bool weakType, const int64_t *dims, size_t ndim) {
 }
 
 Aval *internAval(DType dtype, bool weakType, PyObject *shape) {
-  PyObject *fast = PySequence_Fast(shape, "shape must be a sequence of integers");
+  PyObject *fast =
+      PySequence_Fast(shape, "shape must be a sequence of integers");
   if (!fast)
     return nullptr;
   size_t ndim = size_t(PySequence_Fast_GET_SIZE(fast));
@@ -206,9 +207,9 @@ PyObject *pyAvalOf(Aval *aval) {
                     "no aval factory is set: import lingon before using .aval");
     return nullptr;
   }
-  PyObject *made = PyObject_CallFunction(
-      avalFactory, "OOO", aval->shape, descrOf(aval->dtype),
-      aval->weakType ? Py_True : Py_False);
+  PyObject *made = PyObject_CallFunction(avalFactory, "OOO", aval->shape,
+                                         descrOf(aval->dtype),
+                                         aval->weakType ? Py_True : Py_False);
   if (!made)
     return nullptr;
   if (aval->pyAval) // made meanwhile, by the factory itself or another thread
@@ -229,7 +230,8 @@ static ModuleInit registerAvals([](nb::module_ &m) {
             Py_CLEAR(aval->pyAval);
       },
       nb::arg("factory"),
-      "Sets factory(shape, dtype, weak_type), which makes what `.aval` returns; "
+      "Sets factory(shape, dtype, weak_type), which makes what `.aval` "
+      "returns; "
       "it is called once for each distinct aval.");
 });
 

@@ -19,14 +19,14 @@ constexpr size_t maxRank = 64;
 struct Aval {
   uint64_t hash;
   int64_t refs;
-  int64_t size;      ///< number of elements
-  int64_t nbytes;    ///< size in bytes as stored
-  _object *shape;    ///< tuple of int
-  _object *pyAval;   ///< what the aval factory made of it, or null
+  int64_t size;    ///< number of elements
+  int64_t nbytes;  ///< size in bytes as stored
+  _object *shape;  ///< tuple of int
+  _object *pyAval; ///< what the aval factory made of it, or null
   DType dtype;
   bool weakType;
   uint32_t ndim;
-  int64_t dims[1];   ///< ndim entries
+  int64_t dims[1]; ///< ndim entries
 
   void retain() { ++refs; }
   void release() { --refs; }

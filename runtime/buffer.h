@@ -21,9 +21,10 @@ public:
   static Buffer *allocate(size_t bytes);
   /// Borrows memory of a Python object, of which a reference is kept.
   static Buffer *borrow(void *data, size_t bytes, _object *owner);
-  /// Borrows memory; `deleter(context)` runs, with the GIL, on the last release.
-  /// Null when memory runs out; the deleter has not run then.
-  static Buffer *adopt(void *data, size_t bytes, Deleter deleter, void *context);
+  /// Borrows memory; `deleter(context)` runs, with the GIL, on the last
+  /// release. Null when memory runs out; the deleter has not run then.
+  static Buffer *adopt(void *data, size_t bytes, Deleter deleter,
+                       void *context);
 
   void retain() { refs.fetch_add(1, std::memory_order_relaxed); }
   void release() {
@@ -31,7 +32,8 @@ public:
       destroy();
   }
   bool isUnique() const { return refs.load(std::memory_order_acquire) == 1; }
-  /// Whether the pool owns the memory: aligned, and nobody else can write to it.
+  /// Whether the pool owns the memory: aligned, and nobody else can write to
+  /// it.
   bool isPooled() const { return !deleter; }
 
   void *const data;

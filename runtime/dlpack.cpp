@@ -63,20 +63,20 @@ constexpr DLDataType dlTypes[numDTypes] = {
     {6, 8, 1},   // bool
     {255, 0, 0}, // int4: one per byte here, packed in DLPack
     {255, 0, 0}, // uint4
-    {0, 8, 1},   {0, 16, 1},  {0, 32, 1},  {0, 64, 1}, // int
-    {1, 8, 1},   {1, 16, 1},  {1, 32, 1},  {1, 64, 1}, // uint
-    {2, 16, 1},                                        // float16
-    {4, 16, 1},                                        // bfloat16
-    {2, 32, 1},  {2, 64, 1},                           // float
-    {5, 64, 1},  {5, 128, 1},                          // complex
-    {10, 8, 1},                                        // float8_e4m3fn
-    {12, 8, 1},                                        // float8_e5m2
-    {9, 8, 1},                                         // float8_e4m3b11fnuz
-    {11, 8, 1},                                        // float8_e4m3fnuz
-    {13, 8, 1},                                        // float8_e5m2fnuz
-    {7, 8, 1},                                         // float8_e3m4
-    {8, 8, 1},                                         // float8_e4m3
-    {14, 8, 1},                                        // float8_e8m0fnu
+    {0, 8, 1},   {0, 16, 1},  {0, 32, 1}, {0, 64, 1}, // int
+    {1, 8, 1},   {1, 16, 1},  {1, 32, 1}, {1, 64, 1}, // uint
+    {2, 16, 1},                                       // float16
+    {4, 16, 1},                                       // bfloat16
+    {2, 32, 1},  {2, 64, 1},                          // float
+    {5, 64, 1},  {5, 128, 1},                         // complex
+    {10, 8, 1},                                       // float8_e4m3fn
+    {12, 8, 1},                                       // float8_e5m2
+    {9, 8, 1},                                        // float8_e4m3b11fnuz
+    {11, 8, 1},                                       // float8_e4m3fnuz
+    {13, 8, 1},                                       // float8_e5m2fnuz
+    {7, 8, 1},                                        // float8_e3m4
+    {8, 8, 1},                                        // float8_e4m3
+    {14, 8, 1},                                       // float8_e8m0fnu
 };
 
 DType dtypeOfDL(DLDataType type) {
@@ -150,9 +150,8 @@ Export<Managed> *makeExport(const Aval *aval, Buffer *buffer, char *data,
 template <class Managed> PyObject *makeCapsule(Export<Managed> *exported) {
   if (!exported)
     return PyErr_NoMemory();
-  PyObject *capsule =
-      PyCapsule_New(&exported->managed, CapsuleNames<Managed>::fresh,
-                    dropCapsule<Managed>);
+  PyObject *capsule = PyCapsule_New(
+      &exported->managed, CapsuleNames<Managed>::fresh, dropCapsule<Managed>);
   if (!capsule)
     exported->managed.deleter(&exported->managed);
   return capsule;
@@ -168,8 +167,8 @@ PyObject *importError(const char *what) {
 }
 
 /// Copies a strided tensor to dense row-major memory.
-void copyStrided(char *to, const char *from, const DLTensor &tensor, int32_t dim,
-                 size_t itemsize) {
+void copyStrided(char *to, const char *from, const DLTensor &tensor,
+                 int32_t dim, size_t itemsize) {
   if (dim == tensor.ndim) {
     memcpy(to, from, itemsize);
     return;
@@ -260,8 +259,7 @@ PyObject *importCapsule(PyObject *capsule, PyObject *copyObject,
     release(managed);
     return result;
   }
-  Buffer *buffer =
-      Buffer::adopt(data, size_t(aval->nbytes), release, managed);
+  Buffer *buffer = Buffer::adopt(data, size_t(aval->nbytes), release, managed);
   if (!buffer) {
     aval->release();
     return PyErr_NoMemory();
@@ -281,8 +279,9 @@ PyObject *importAny(PyObject *capsule, PyObject *copy, int32_t deviceId) {
   if (PyCapsule_IsValid(capsule, "dltensor"))
     return importCapsule<DLManagedTensor>(capsule, copy, deviceId);
   if (PyCapsule_CheckExact(capsule))
-    return importError("the capsule is not a DLPack tensor or has been consumed "
-                       "before");
+    return importError(
+        "the capsule is not a DLPack tensor or has been consumed "
+        "before");
   PyErr_Format(PyExc_TypeError, "__dlpack__ returned %s, not a capsule",
                Py_TYPE(capsule)->tp_name);
   return nullptr;
@@ -346,10 +345,11 @@ PyObject *arrayToDLPack(PyObject *self, PyObject *args, PyObject *kwargs) {
     return nullptr;
   const Aval *aval = array->aval;
   if (dlTypes[unsigned(aval->dtype)].code == 255) {
-    PyErr_Format(PyExc_BufferError,
-                 "__dlpack__: dtype %s is stored in a form that DLPack does not "
-                 "have",
-                 nameOf(aval->dtype));
+    PyErr_Format(
+        PyExc_BufferError,
+        "__dlpack__: dtype %s is stored in a form that DLPack does not "
+        "have",
+        nameOf(aval->dtype));
     return nullptr;
   }
   Buffer *buffer = array->buffer;
@@ -384,10 +384,9 @@ static ModuleInit registerDLPack([](nb::module_ &m) {
   m.def(
       "from_dlpack",
       [](nb::handle x, nb::handle copy, int deviceId) {
-        nb::object capsule = PyCapsule_CheckExact(x.ptr()) ? nb::borrow(x)
-                             : nb::hasattr(x, "__dlpack__")
-                                 ? requestCapsule(x)
-                                 : nb::object();
+        nb::object capsule = PyCapsule_CheckExact(x.ptr())  ? nb::borrow(x)
+                             : nb::hasattr(x, "__dlpack__") ? requestCapsule(x)
+                                                            : nb::object();
         if (!capsule.is_valid()) {
           PyErr_Format(PyExc_TypeError,
                        "from_dlpack: expected an object with a __dlpack__ "

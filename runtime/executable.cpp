@@ -46,16 +46,14 @@ std::string describe(const Aval *aval) {
 }
 
 bool sameLayout(const Aval *a, const Aval *b) {
-  return a == b ||
-         (a->dtype == b->dtype && a->ndim == b->ndim &&
-          memcmp(a->dims, b->dims, a->ndim * sizeof(int64_t)) == 0);
+  return a == b || (a->dtype == b->dtype && a->ndim == b->ndim &&
+                    memcmp(a->dims, b->dims, a->ndim * sizeof(int64_t)) == 0);
 }
 
 bool checkArguments(const Executable &executable, PyObject *const *args,
                     size_t numArgs) {
   if (numArgs != executable.numInputs()) {
-    PyErr_Format(PyExc_TypeError,
-                 "the program takes %zu arguments, got %zu",
+    PyErr_Format(PyExc_TypeError, "the program takes %zu arguments, got %zu",
                  executable.numInputs(), numArgs);
     return false;
   }

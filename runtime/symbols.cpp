@@ -54,8 +54,8 @@ ModuleInit registerSymbols([](nb::module_ &m) {
   m.def(
       "set_blas_routine",
       [](const char *name, uintptr_t address) {
-        return lingon_kernels_set_blas(
-                   name, reinterpret_cast<void *>(address)) != 0;
+        return lingon_kernels_set_blas(name,
+                                       reinterpret_cast<void *>(address)) != 0;
       },
       nb::arg("name"), nb::arg("address"),
       "Gives the kernels a BLAS routine; False if they do not use `name`.");

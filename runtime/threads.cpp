@@ -319,8 +319,7 @@ static ModuleInit registerThreads([](nb::module_ &m) {
         setNumThreads(count);
       },
       nb::arg("count"), "Sets the number of threads of parallel loops.");
-  m.def("available_cores", &availableCores,
-        "Cores that this process may use.");
+  m.def("available_cores", &availableCores, "Cores that this process may use.");
 });
 
 } // namespace lingon

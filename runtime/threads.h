@@ -10,8 +10,8 @@ using RangeFunction = void (*)(void *context, int64_t begin, int64_t end);
 
 /// Calls fn(context, begin, end) for disjoint ranges that cover [0, n), on this
 /// thread and the workers, and returns when all are done. Ranges have at least
-/// `grain` elements but for the last. Runs fn(context, 0, n) here when n <= grain
-/// or inside of another parallelFor. fn must not throw. Thread-safe.
+/// `grain` elements but for the last. Runs fn(context, 0, n) here when n <=
+/// grain or inside of another parallelFor. fn must not throw. Thread-safe.
 void parallelFor(RangeFunction fn, void *context, int64_t n, int64_t grain);
 
 /// Number of threads that parallelFor uses, this one included.
