@@ -6,6 +6,7 @@ functions are not jitted yet.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -22,7 +23,7 @@ def _mlp(jax: Any, sizes: list[int], batch: int) -> Program:
             "w": rng.normal(0, (2 / m) ** 0.5, (m, n)).astype(np.float32),
             "b": np.zeros(n, np.float32),
         }
-        for m, n in zip(sizes[:-1], sizes[1:], strict=True)
+        for m, n in itertools.pairwise(sizes)
     ]
     x = rng.normal(size=(batch, sizes[0])).astype(np.float32)
     y = rng.integers(0, sizes[-1], batch).astype(np.int32)

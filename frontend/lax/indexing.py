@@ -38,7 +38,11 @@ def _wrapped_index(i: Any, n: int, allow_negative: bool) -> Any:
     """A start index with negative values counted from the end."""
     if not isinstance(i, Tracer) and np.ndim(i) == 0:
         value = operator.index(i)
-        dt = np.dtype(np.int32) if not isinstance(i, np.generic) and not hasattr(i, "dtype") else i.dtype
+        dt = (
+            np.dtype(np.int32)
+            if not isinstance(i, np.generic) and not hasattr(i, "dtype")
+            else i.dtype
+        )
         if allow_negative and value < 0 and dtypes.is_signed(dt):
             value += n
         info = dtypes.iinfo(dt)
@@ -55,7 +59,9 @@ def _wrapped_index(i: Any, n: int, allow_negative: bool) -> Any:
     negative = registry["lt"].bind(i, np.zeros((), dt))
     strong = i
     if aval.weak_type:  # type: ignore[attr-defined]
-        strong = registry["convert_element_type"].bind(i, new_dtype=dt, weak_type=False, sharding=None)
+        strong = registry["convert_element_type"].bind(
+            i, new_dtype=dt, weak_type=False, sharding=None
+        )
     moved = registry["add"].bind(strong, np.asarray(n, dt))
     return registry["select_n"].bind(negative, i, moved)
 
@@ -65,7 +71,9 @@ def _start_indices(operand: Any, starts: Any, allow: bool | Sequence[bool], who:
     if not isinstance(starts, (tuple, list)):
         aval = get_aval(starts)
         if len(aval.shape) != 1:  # type: ignore[attr-defined]
-            raise ValueError(f"{who}: start indices must be a sequence or a rank-1 array, got shape {aval.shape}")  # type: ignore[attr-defined]
+            raise ValueError(
+                f"{who}: start indices must be a sequence or a rank-1 array, got shape {aval.shape}"
+            )  # type: ignore[attr-defined]
         starts = [starts[i] for i in range(aval.shape[0])]  # type: ignore[attr-defined]
     if len(starts) != len(shape):
         raise TypeError(
@@ -74,7 +82,9 @@ def _start_indices(operand: Any, starts: Any, allow: bool | Sequence[bool], who:
         )
     allowed = [allow] * len(shape) if isinstance(allow, bool) else list(allow)
     if len(allowed) != len(shape):
-        raise ValueError(f"{who}: allow_negative_indices must have one entry per dimension, got {allow}")
+        raise ValueError(
+            f"{who}: allow_negative_indices must have one entry per dimension, got {allow}"
+        )
     return [_wrapped_index(i, n, a) for i, n, a in zip(starts, shape, allowed, strict=True)]
 
 
@@ -110,7 +120,12 @@ def dynamic_update_slice(
 
 
 def dynamic_slice_in_dim(
-    operand: Any, start_index: Any, slice_size: int, axis: int = 0, *, allow_negative_indices: bool = True
+    operand: Any,
+    start_index: Any,
+    slice_size: int,
+    axis: int = 0,
+    *,
+    allow_negative_indices: bool = True,
 ) -> Any:
     """`dynamic_slice` along one axis, whole along the others."""
     shape = np.shape(operand)
@@ -122,10 +137,17 @@ def dynamic_slice_in_dim(
 
 
 def dynamic_index_in_dim(
-    operand: Any, index: Any, axis: int = 0, keepdims: bool = True, *, allow_negative_indices: bool = True
+    operand: Any,
+    index: Any,
+    axis: int = 0,
+    keepdims: bool = True,
+    *,
+    allow_negative_indices: bool = True,
 ) -> Any:
     """The slice of size 1 at a computed index of one axis; `keepdims` keeps the axis."""
-    out = dynamic_slice_in_dim(operand, index, 1, axis, allow_negative_indices=allow_negative_indices)
+    out = dynamic_slice_in_dim(
+        operand, index, 1, axis, allow_negative_indices=allow_negative_indices
+    )
     if keepdims:
         return out
     return registry["squeeze"].bind(out, dimensions=(canonical_axis(axis, len(np.shape(operand))),))
@@ -138,7 +160,9 @@ def dynamic_update_slice_in_dim(
     rank = len(np.shape(operand))
     starts: list[Any] = [0] * rank
     starts[canonical_axis(axis, rank)] = start_index
-    return dynamic_update_slice(operand, update, starts, allow_negative_indices=allow_negative_indices)
+    return dynamic_update_slice(
+        operand, update, starts, allow_negative_indices=allow_negative_indices
+    )
 
 
 def dynamic_update_index_in_dim(
@@ -159,7 +183,9 @@ def dynamic_update_index_in_dim(
     )
 
 
-def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0) -> Any:
+def slice_in_dim(
+    operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
+) -> Any:
     """A static slice along one axis: `operand[..., start:limit:stride, ...]`."""
     shape = np.shape(operand)
     axis = canonical_axis(axis, len(shape))
@@ -207,7 +233,11 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Any:
                 column, shape=(*s, 1), broadcast_dimensions=tuple(range(len(s))), sharding=None
             )
         )
-    vectors = parts[0] if len(parts) == 1 else registry["concatenate"].bind(*parts, dimension=len(np.shape(parts[0])) - 1)
+    vectors = (
+        parts[0]
+        if len(parts) == 1
+        else registry["concatenate"].bind(*parts, dimension=len(np.shape(parts[0])) - 1)
+    )
     rank, lead = len(shape), len(np.shape(vectors)) - 1
     sizes = [1 if d in axes else n for d, n in enumerate(shape)]
     dn = GatherDimensionNumbers(

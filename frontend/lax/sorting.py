@@ -32,7 +32,9 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     return sort_p.bind(operand, dimension=axis, is_stable=is_stable, num_keys=1)[0]
 
 
-def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True) -> tuple[Any, Any]:
+def sort_key_val(
+    keys: Any, values: Any, dimension: int = -1, is_stable: bool = True
+) -> tuple[Any, Any]:
     """Sort `keys` along an axis and permute `values` with them."""
     axis = canonical_axis(dimension, len(np.shape(keys)))
     k, v = sort_p.bind(keys, values, dimension=axis, is_stable=is_stable, num_keys=1)

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from .. import lax
-from ..numpy import manipulation, selection
 from ..numpy import float_parts as s
+from ..numpy import manipulation, selection
 from ..numpy import ufuncs as u
 from ..numpy.creation import fill_scalar
 from ..numpy.util import asarray, aval_of, check_arraylike, promote_args_inexact

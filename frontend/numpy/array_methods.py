@@ -143,7 +143,7 @@ def _iter_traced(self: Any) -> Any:
 
 assert operators.operators
 attach(
-    **{k: v for k, v in _forwarded.items()},
+    **dict(_forwarded.items()),
     reshape=_reshape,
     transpose=_transpose,
     flatten=_flatten,

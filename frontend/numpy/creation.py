@@ -113,9 +113,7 @@ def array(
     if hasattr(object, "_base_array"):
         out = object
     elif isinstance(object, (ArrayImpl, Tracer)):
-        if dt is not None and dt != object.dtype:
-            out = convert(object, dt)
-        elif dt is not None and object.weak_type:
+        if (dt is not None and dt != object.dtype) or (dt is not None and object.weak_type):
             out = convert(object, dt)
         elif copy:
             out = registry["copy"].bind(object)
@@ -178,7 +176,7 @@ def _from_sequence(x: Any, dt: Any) -> Any:
             a = np.array(x)
         except ValueError as e:
             raise ValueError(str(e)) from None
-        if not leaves or a.size == 0 and not any(isinstance(v, np.ndarray) for v in leaves):
+        if not leaves or (a.size == 0 and not any(isinstance(v, np.ndarray) for v in leaves)):
             return _from_numpy(a.astype(dtypes.default_float() if dt is None else dt), dt)
         if a.dtype.kind in "OUSMm" and a.dtype not in dtypes._category:
             for v in leaves:
@@ -489,9 +487,12 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis:
             else t
         )
         t = convert(t, compute)
-        lead = lambda v: registry["reshape"].bind(
-            v, new_sizes=(1, *shape), dimensions=None, sharding=None
-        )  # noqa: E731
+
+        def lead(v):
+            return registry["reshape"].bind(
+                v, new_sizes=(1, *shape), dimensions=None, sharding=None
+            )
+
         out = u.add(
             u.multiply(lead(start), u.subtract(fill_scalar(1, compute), t)),
             u.multiply(lead(stop), t),
@@ -608,7 +609,10 @@ def geomspace(
 # --- matrices and grids --------------------------------------------------------------------
 
 
-def _iota2(shape: Sequence[int], dimension: int, dtype: Any = np.dtype(np.int32)) -> Any:
+_INT32 = np.dtype(np.int32)
+
+
+def _iota2(shape: Sequence[int], dimension: int, dtype: Any = _INT32) -> Any:
     return registry["iota"].bind(
         dtype=dtype, shape=tuple(shape), dimension=dimension, sharding=None
     )

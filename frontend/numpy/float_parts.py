@@ -71,7 +71,7 @@ def hypot(x1: Any, x2: Any, /) -> Any:
     divisor = where(lax.eq(big, like(x1, 0)), full_like(big, 1), big)
     square = lax.square(lax.div(small, divisor))
     length = lax.mul(big, lax.sqrt(lax.add(like(x1, 1), square)))
-    return where(infinite, inf, where(nothing, big, length))
+    return where(infinite, rank0(np.inf, x1.dtype), where(nothing, big, length))
 
 
 @custom_jvp

@@ -264,7 +264,7 @@ def _strong(i: Any, n: int) -> Any:
     want = index_dtype(n)
     if isinstance(i, np.ndarray):
         return i.astype(want)
-    if i.weak_type or i.dtype != want and i.dtype.itemsize < want.itemsize:
+    if i.weak_type or (i.dtype != want and i.dtype.itemsize < want.itemsize):
         return registry["convert_element_type"].bind(
             i, new_dtype=want, weak_type=False, sharding=None
         )
@@ -462,7 +462,7 @@ def _column(
         return np.asarray(v).reshape((1,) * (rank + 1))
     # index arrays: align their trailing axes with the broadcast index axes
     s = tuple(np.shape(v))
-    own = [i for i in range(len(batch) - len(s), len(batch))]
+    own = list(range(len(batch) - len(s), len(batch)))
     target = [1] * rank
     dims = []
     for axis, size in zip(own, s, strict=True):

@@ -31,7 +31,8 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
         dt = dtypes.default_int()
     if dtypes.is_integer(dt):
         dt = dtypes.default_float()
-    a, b = convert(a, dt), convert(b, dt)
+    if dt != a.dtype:
+        a, b = convert(a, dt), convert(b, dt)
     real = dtypes.to_real(dt)
     rtol, atol = convert(rtol, real), convert(atol, real)
     both_nan = logical_and(isnan(a), isnan(b))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import operator
 from collections.abc import Sequence
@@ -388,7 +389,7 @@ def _sizes(who: str, n: int, where: Any, even: bool) -> list[int]:
     cuts = [operator.index(c) for c in where]
     cuts = [min(max(c + n if c < 0 else c, 0), n) for c in cuts]
     edges = [0, *cuts, n]
-    return [max(b - a, 0) for a, b in zip(edges, edges[1:], strict=False)]
+    return [max(b - a, 0) for a, b in itertools.pairwise(edges)]
 
 
 def _split(who: str, ary: Any, where: Any, axis: int, even: bool) -> list[Any]:
@@ -400,10 +401,9 @@ def _split(who: str, ary: Any, where: Any, axis: int, even: bool) -> list[Any]:
     if np.ndim(where) or isinstance(where, (list, tuple)):
         cuts = [operator.index(c) for c in where]
         edges = [0, *[min(max(c + n if c < 0 else c, 0), n) for c in cuts], n]
-        if any(b < a for a, b in zip(edges, edges[1:], strict=False)):
+        if any(b < a for a, b in itertools.pairwise(edges)):
             return [
-                lax.slice_in_dim(x, a, max(a, b), axis=axis)
-                for a, b in zip(edges, edges[1:], strict=False)
+                lax.slice_in_dim(x, a, max(a, b), axis=axis) for a, b in itertools.pairwise(edges)
             ]
     return list(lax.split(x, _sizes(who, n, where, even), axis))
 

@@ -91,7 +91,7 @@ def matmul(
             f"shape {x.shape}) and {y.shape[k]} (axis {k} of shape {y.shape})."
         )
     bx, by = x.shape[:-2], y.shape[:-2]
-    if not bx and not by or (x.ndim == 1 and not by) or (y.ndim == 1 and not bx) or not by:
+    if (not bx and not by) or (x.ndim == 1 and not by) or (y.ndim == 1 and not bx) or not by:
         out = _general(x, y, (((x.ndim - 1,), (k,)), ((), ())), precision, want)
         return _finish(out, x, y, want)
     try:

@@ -358,8 +358,8 @@ def var(
     dt = None if dtype is None else dtypes.check_user_dtype(dtype)
     if dt is not None and dtypes.is_complex(aval_of(a).dtype) and not dtypes.is_complex(dt):
         raise ValueError(
-            f"jax.numpy.var does not yet support real dtype parameters when computing the variance of an array of complex values. The semantics of numpy.var seem unclear in this case."
-        )  # noqa: F541
+            "jax.numpy.var does not yet support real dtype parameters when computing the variance of an array of complex values. The semantics of numpy.var seem unclear in this case."
+        )
     axis = tuple(axis) if isinstance(axis, list) else axis
     return _var(
         a,

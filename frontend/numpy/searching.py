@@ -109,7 +109,7 @@ def _take(
     vectors = lax.expand_dims(i, (rank,))
     sizes = tuple(1 if d == axis else s for d, s in enumerate(x.shape))
     dn = GatherDimensionNumbers(
-        offset_dims=tuple([*range(axis), *range(axis + rank, x.ndim + rank - 1)]),
+        offset_dims=(*range(axis), *range(axis + rank, x.ndim + rank - 1)),
         collapsed_slice_dims=(axis,),
         start_index_map=(axis,),
     )

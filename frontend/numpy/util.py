@@ -184,10 +184,10 @@ def promote_shapes(who: str, *args: Any) -> list[Any]:
             break
     else:
         return list(args)
-    broadcast_shapes(*shapes)
     ranks = {len(s) for s in full}
     if len(ranks) <= 1:
         return list(args)
+    broadcast_shapes(*shapes)
     rank = max(ranks)
     how = config.rank_promotion.value
     if how != "allow":

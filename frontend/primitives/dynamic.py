@@ -25,7 +25,9 @@ def _check_indices(name: str, operand: ShapedArray, indices: Sequence[ShapedArra
         )
     for i in indices:
         if not dtypes.is_integer(i.dtype):
-            raise TypeError(f"index arguments to {name} must be integers, got {dtypes.dtype_name(i.dtype)}.")
+            raise TypeError(
+                f"index arguments to {name} must be integers, got {dtypes.dtype_name(i.dtype)}."
+            )
         if i.shape != ():
             raise TypeError(f"index arguments to {name} must be scalars, got shape {i.shape}.")
 
@@ -45,10 +47,10 @@ def _slice_abstract(operand: ShapedArray, *indices: ShapedArray, slice_sizes: tu
     return ShapedArray(slice_sizes, operand.dtype, operand.weak_type)
 
 
-def _starts(indices: Sequence[np.ndarray], shape: Sequence[int], window: Sequence[int]) -> list[int]:
-    return [
-        min(max(int(i), 0), n - w) for i, n, w in zip(indices, shape, window, strict=True)
-    ]
+def _starts(
+    indices: Sequence[np.ndarray], shape: Sequence[int], window: Sequence[int]
+) -> list[int]:
+    return [min(max(int(i), 0), n - w) for i, n, w in zip(indices, shape, window, strict=True)]
 
 
 def _slice_reference(operand: np.ndarray, *indices: np.ndarray, slice_sizes: tuple) -> np.ndarray:
@@ -71,7 +73,9 @@ def _slice_transpose(ct: Any, operand: Any, *indices: Any, slice_sizes: tuple) -
     return [out, *[None] * len(indices)]
 
 
-def _index_vector(size: int, indices: Sequence[Any], dims: Sequence[int | None], which: Sequence[int]) -> tuple[Any, int | None]:
+def _index_vector(
+    size: int, indices: Sequence[Any], dims: Sequence[int | None], which: Sequence[int]
+) -> tuple[Any, int | None]:
     """The components `which` of scalar indices as one index array, and its batch axis (or None)."""
     batched = any(dims[i] is not None for i in which)
     parts = []
@@ -149,7 +153,9 @@ dynamic_slice_p = Primitive(
 )
 
 
-def _update_abstract(operand: ShapedArray, update: ShapedArray, *indices: ShapedArray) -> ShapedArray:
+def _update_abstract(
+    operand: ShapedArray, update: ShapedArray, *indices: ShapedArray
+) -> ShapedArray:
     if len(operand.shape) != len(update.shape):
         raise TypeError(
             "dynamic_update_slice update must have the same rank as operand, got update shape "

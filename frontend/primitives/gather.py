@@ -98,7 +98,11 @@ def window_starts(
 ) -> tuple[list[np.ndarray], np.ndarray]:
     """Start of each window in each operand dimension, and which windows are in bounds."""
     batch = indices.shape[:-1]
-    wide = indices.astype(np.int64) if indices.dtype != np.uint64 else np.minimum(indices, 2**62).astype(np.int64)
+    wide = (
+        indices.astype(np.int64)
+        if indices.dtype != np.uint64
+        else np.minimum(indices, 2**62).astype(np.int64)
+    )
     starts = [np.zeros(batch, np.int64) for _ in shape]
     for k, d in enumerate(index_map):
         starts[d] = wide[..., k]
@@ -155,14 +159,20 @@ def _gather_abstract(
     if not dtypes.is_integer(indices.dtype):
         raise ValueError("start_indices must have an integer type")
     if not indices.shape:
-        raise TypeError("gather indices must have rank at least 1: their last dimension is the index vector")
+        raise TypeError(
+            "gather indices must have rank at least 1: their last dimension is the index vector"
+        )
     rank, depth = len(operand.shape), indices.shape[-1]
     check_dims(name, "offset_dims", dn.offset_dims, len(dn.offset_dims) + len(indices.shape) - 1)
     check_dims(name, "collapsed_slice_dims", dn.collapsed_slice_dims, rank)
     check_dims(name, "start_index_map", dn.start_index_map, rank, ordered=False)
     check_dims(name, "operand_batching_dims", dn.operand_batching_dims, rank)
     check_dims(
-        name, "start_indices_batching_dims", dn.start_indices_batching_dims, len(indices.shape) - 1, ordered=False
+        name,
+        "start_indices_batching_dims",
+        dn.start_indices_batching_dims,
+        len(indices.shape) - 1,
+        ordered=False,
     )
     if len(dn.start_index_map) != depth:
         raise TypeError(
@@ -171,8 +181,12 @@ def _gather_abstract(
             "numbers must be equal."
         )
     if len(slice_sizes) != rank:
-        raise TypeError(f"Gather op must have one slice size for every input dimension; got {len(slice_sizes)} sizes for {rank} dimensions.")
-    if len(slice_sizes) != len(dn.offset_dims) + len(dn.collapsed_slice_dims) + len(dn.operand_batching_dims):
+        raise TypeError(
+            f"Gather op must have one slice size for every input dimension; got {len(slice_sizes)} sizes for {rank} dimensions."
+        )
+    if len(slice_sizes) != len(dn.offset_dims) + len(dn.collapsed_slice_dims) + len(
+        dn.operand_batching_dims
+    ):
         raise TypeError(
             "All components of the offset index in a gather op must either be a offset dimension or "
             f"explicitly collapsed/batching; got len(slice_sizes)={len(slice_sizes)}, offset_dims="
@@ -186,12 +200,18 @@ def _gather_abstract(
             )
     for i in (*dn.collapsed_slice_dims, *dn.operand_batching_dims):
         if slice_sizes[i] > 1:
-            raise TypeError(f"Gather op can only collapse slice dims with bound 1; bound is {slice_sizes[i]} for index {i}.")
+            raise TypeError(
+                f"Gather op can only collapse slice dims with bound 1; bound is {slice_sizes[i]} for index {i}."
+            )
     for o, b in zip(dn.operand_batching_dims, dn.start_indices_batching_dims, strict=True):
         if operand.shape[o] != indices.shape[b]:
-            raise TypeError("Gather op operand_batching_dims and start_indices_batching_dims must have equal sizes.")
+            raise TypeError(
+                "Gather op operand_batching_dims and start_indices_batching_dims must have equal sizes."
+            )
     return ShapedArray(
-        _gather_shape(operand.shape, indices.shape, dn, slice_sizes), operand.dtype, operand.weak_type
+        _gather_shape(operand.shape, indices.shape, dn, slice_sizes),
+        operand.dtype,
+        operand.weak_type,
     )
 
 
@@ -222,7 +242,11 @@ def _gather_reference(
     if fills:
         fill = fill_of(operand.dtype) if fill_value is None else fill_value
         mask = valid.reshape(valid.shape + (1,) * len(slice_sizes))
-        out = np.where(mask, out, np.asarray(fill).astype(operand.dtype)) if operand.dtype.type is not np.void else out
+        out = (
+            np.where(mask, out, np.asarray(fill).astype(operand.dtype))
+            if operand.dtype.type is not np.void
+            else out
+        )
     gone = {*dn.collapsed_slice_dims, *dn.operand_batching_dims}
     kept = [s for i, s in enumerate(slice_sizes) if i not in gone]
     nb = valid.ndim
@@ -338,7 +362,14 @@ gather_p = Primitive(
     evaluate=evaluate_elements,
     params_text=lambda eqn: {
         k: eqn.params[k]
-        for k in ("dimension_numbers", "fill_value", "indices_are_sorted", "mode", "slice_sizes", "unique_indices")
+        for k in (
+            "dimension_numbers",
+            "fill_value",
+            "indices_are_sorted",
+            "mode",
+            "slice_sizes",
+            "unique_indices",
+        )
     },
     samples=_gather_samples,
 )
@@ -378,4 +409,3 @@ def gather(
         indices_are_sorted=bool(indices_are_sorted),
         fill_value=fill_value,
     )
-

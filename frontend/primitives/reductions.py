@@ -16,7 +16,7 @@ from ..core.jaxpr import ClosedJaxpr
 from ..core.primitive import Primitive, Sample, absent
 from ..core.rules import Zero, batch_rule, instantiate, operand_jvps, unary_transpose, zero_jvp
 from ..core.staging import trace_to_closed
-from ..transforms.batching import Axis, batch_flat, move_batch_axis
+from ..transforms.batching import Axis, batch_flat, move_batch_axis, moves
 from ..transforms.jvp import jvp_flat
 from .arithmetic import BF16, EXTREMAL, F16, F32, NUMBERS, div_p, mul
 from .bits import INTEGERS
@@ -131,6 +131,9 @@ reduce_sum_p: Primitive = _reduction(
 
 def sum_over(x: Any, axes: Sequence[int]) -> Any:
     return reduce_sum_p.bind(x, axes=tuple(axes), out_sharding=None)
+
+
+moves.sum = lambda x, axis: sum_over(x, (axis,))
 
 
 # --- product -------------------------------------------------------------------------------

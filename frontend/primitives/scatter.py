@@ -51,7 +51,9 @@ class ScatterDimensionNumbers(NamedTuple):
     scatter_indices_batching_dims: Sequence[int] = ()
 
 
-def window_shape(operand: Sequence[int], updates: Sequence[int], dn: ScatterDimensionNumbers) -> tuple[int, ...]:
+def window_shape(
+    operand: Sequence[int], updates: Sequence[int], dn: ScatterDimensionNumbers
+) -> tuple[int, ...]:
     """The window's size in each operand dimension."""
     it = iter(updates[d] for d in dn.update_window_dims)
     gone = {*dn.inserted_window_dims, *dn.operand_batching_dims}
@@ -77,10 +79,18 @@ def _scatter_abstract(name: str) -> Callable[..., ShapedArray]:
             )
         rank = len(operand.shape)
         if not indices.shape:
-            raise TypeError("scatter indices must have rank at least 1: their last dimension is the index vector")
+            raise TypeError(
+                "scatter indices must have rank at least 1: their last dimension is the index vector"
+            )
         check_dims("scatter", "update_window_dims", dn.update_window_dims, len(updates.shape))
         check_dims("scatter", "inserted_window_dims", dn.inserted_window_dims, rank)
-        check_dims("scatter", "scatter_dims_to_operand_dims", dn.scatter_dims_to_operand_dims, rank, ordered=False)
+        check_dims(
+            "scatter",
+            "scatter_dims_to_operand_dims",
+            dn.scatter_dims_to_operand_dims,
+            rank,
+            ordered=False,
+        )
         check_dims("scatter", "operand_batching_dims", dn.operand_batching_dims, rank)
         check_dims(
             "scatter", "scatter_indices_batching_dims", dn.scatter_indices_batching_dims,
@@ -91,9 +101,15 @@ def _scatter_abstract(name: str) -> Callable[..., ShapedArray]:
                 "Updates tensor must be of rank "
                 f"{len(indices.shape) - 1 + len(dn.update_window_dims)}; got {len(updates.shape)}."
             )
-        windows = len(dn.update_window_dims) + len(dn.inserted_window_dims) + len(dn.operand_batching_dims)
+        windows = (
+            len(dn.update_window_dims)
+            + len(dn.inserted_window_dims)
+            + len(dn.operand_batching_dims)
+        )
         if rank != windows:
-            raise TypeError(f"Scatter op has window of size {windows}; doesn't match operand of rank {rank}.")
+            raise TypeError(
+                f"Scatter op has window of size {windows}; doesn't match operand of rank {rank}."
+            )
         if len(dn.scatter_dims_to_operand_dims) != indices.shape[-1]:
             raise TypeError(
                 f"Scatter op has {len(dn.scatter_dims_to_operand_dims)} elements in "
@@ -118,7 +134,9 @@ def _scatter_abstract(name: str) -> Callable[..., ShapedArray]:
     return abstract
 
 
-def _positions(operand: np.ndarray, indices: np.ndarray, updates: np.ndarray, params: dict) -> tuple[np.ndarray, np.ndarray, Any]:
+def _positions(
+    operand: np.ndarray, indices: np.ndarray, updates: np.ndarray, params: dict
+) -> tuple[np.ndarray, np.ndarray, Any]:
     """(updates as batch + window, which windows are written, index arrays)."""
     dn, mode = params["dimension_numbers"], params["mode"]
     window = window_shape(operand.shape, updates.shape, dn)
@@ -133,7 +151,9 @@ def _positions(operand: np.ndarray, indices: np.ndarray, updates: np.ndarray, pa
 
 
 def _scatter_reference(combine: Callable[..., None]) -> Callable[..., np.ndarray]:
-    def reference(operand: np.ndarray, indices: np.ndarray, updates: np.ndarray, **params: Any) -> np.ndarray:
+    def reference(
+        operand: np.ndarray, indices: np.ndarray, updates: np.ndarray, **params: Any
+    ) -> np.ndarray:
         out = np.array(operand)
         if operand.size == 0 or updates.size == 0:
             return out
@@ -183,7 +203,9 @@ def _gather_numbers(dn: ScatterDimensionNumbers) -> GatherDimensionNumbers:
     )
 
 
-def _read(operand: Any, indices: Any, updates_shape: Sequence[int], params: dict, mode: Any = None) -> Any:
+def _read(
+    operand: Any, indices: Any, updates_shape: Sequence[int], params: dict, mode: Any = None
+) -> Any:
     """Gather from where a scatter writes."""
     dn = params["dimension_numbers"]
     return gather_p.bind(
@@ -202,7 +224,7 @@ def _linear_in_both(prim: Any) -> Callable[..., Any]:
     """jvp of scatters that are linear in operand and updates together."""
 
     def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
-        operand, indices, updates = primals
+        _operand, indices, _updates = primals
         t_op, _, t_up = tangents
         out = prim().bind(*primals, **params)
         if type(t_op) is Zero and type(t_up) is Zero:
@@ -227,7 +249,9 @@ def _sub_transpose(ct: Any, operand: Any, indices: Any, updates: Any, **params: 
     return out
 
 
-def _ids(indices: Any, operand_shape: Sequence[int], updates_shape: Sequence[int], params: dict) -> tuple[Any, Any]:
+def _ids(
+    indices: Any, operand_shape: Sequence[int], updates_shape: Sequence[int], params: dict
+) -> tuple[Any, Any]:
     """A number for each update window element, and the number of the one that was written last
     at each operand element (0: none)."""
     dn = params["dimension_numbers"]
@@ -271,9 +295,13 @@ def _scatter_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
     )
 
 
-def _scatter_transpose(ct: Any, operand: Any, indices: Any, updates: Any, **params: Any) -> list[Any]:
+def _scatter_transpose(
+    ct: Any, operand: Any, indices: Any, updates: Any, **params: Any
+) -> list[Any]:
     if not params["unique_indices"]:
-        raise NotImplementedError("scatter transpose is only implemented where `unique_indices=True`")
+        raise NotImplementedError(
+            "scatter transpose is only implemented where `unique_indices=True`"
+        )
     if type(ct) is Zero:
         return [Zero(x.aval) if is_undefined(x) else None for x in (operand, indices, updates)]
     ct_op = ct_up = None
@@ -289,7 +317,9 @@ def _mul_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
     operand, indices, updates = primals
     t_op, _, t_up = tangents
     if type(t_up) is not Zero and not params["unique_indices"]:
-        raise NotImplementedError("scatter_mul gradients are only implemented if `unique_indices=True`")
+        raise NotImplementedError(
+            "scatter_mul gradients are only implemented if `unique_indices=True`"
+        )
     out = scatter_mul_p.bind(*primals, **params)
     total: Any = Zero.of(out)
     if type(t_op) is not Zero:
@@ -333,14 +363,19 @@ def _extremum_jvp(prim: Callable[[], Primitive]) -> Callable[..., Any]:
             "mode": params["mode"],
         }
         convert = lambda m, like: reg["convert_element_type"].bind(  # noqa: E731
-            m, new_dtype=get_aval(like).dtype, weak_type=False, sharding=None  # type: ignore[attr-defined]
+            m,
+            new_dtype=get_aval(like).dtype,
+            weak_type=False,
+            sharding=None,  # type: ignore[attr-defined]
         )
         hit_op = convert(reg["eq"].bind(operand, out), out)
         best = _read(out, indices, np.shape(updates), params)
         hit_up = convert(reg["eq"].bind(updates, best), out)
         count = scatter_add(hit_op, indices, hit_up, dn, **how)
         t_op, t_up = instantiate(t_op), instantiate(t_up)
-        total = scatter_add(reg["mul"].bind(hit_op, t_op), indices, reg["mul"].bind(hit_up, t_up), dn, **how)
+        total = scatter_add(
+            reg["mul"].bind(hit_op, t_op), indices, reg["mul"].bind(hit_up, t_up), dn, **how
+        )
         return out, reg["div"].bind(total, count)
 
     return jvp_rule(jvp)
@@ -416,11 +451,20 @@ def _samples(dts: Sequence[Any], grad: bool = True) -> Callable[[], list[Sample]
 
 
 def _text(eqn: Any) -> dict:
-    names = ("dimension_numbers", "indices_are_sorted", "mode", "unique_indices", "update_consts", "update_jaxpr")
+    names = (
+        "dimension_numbers",
+        "indices_are_sorted",
+        "mode",
+        "unique_indices",
+        "update_consts",
+        "update_jaxpr",
+    )
     return {k: eqn.params[k] for k in names}
 
 
-def _declare(name: str, combine: Any, jvp: Any, transpose: Any, dts: Sequence[Any], grad: bool = True) -> Primitive:
+def _declare(
+    name: str, combine: Any, jvp: Any, transpose: Any, dts: Sequence[Any], grad: bool = True
+) -> Primitive:
     return Primitive(
         name,
         abstract=_scatter_abstract(name),
@@ -438,16 +482,33 @@ _NUMBERS = (np.float32, dtypes.bfloat16, np.int8, np.uint16, np.complex64)
 _REALS = (np.float32, dtypes.bfloat16, np.int8, np.uint16)
 
 scatter_p = _declare(
-    "scatter", _set, jvp_rule(_scatter_jvp), transpose_rule(_scatter_transpose), (*_NUMBERS, np.bool_)
+    "scatter",
+    _set,
+    jvp_rule(_scatter_jvp),
+    transpose_rule(_scatter_transpose),
+    (*_NUMBERS, np.bool_),
 )
 scatter_add_p = _declare(
-    "scatter-add", _at(np.add), _linear_in_both(lambda: scatter_add_p), transpose_rule(_add_transpose), _NUMBERS
+    "scatter-add",
+    _at(np.add),
+    _linear_in_both(lambda: scatter_add_p),
+    transpose_rule(_add_transpose),
+    _NUMBERS,
 )
 scatter_sub_p = _declare(
-    "scatter-sub", _at(np.subtract), _linear_in_both(lambda: scatter_sub_p), transpose_rule(_sub_transpose), _NUMBERS
+    "scatter-sub",
+    _at(np.subtract),
+    _linear_in_both(lambda: scatter_sub_p),
+    transpose_rule(_sub_transpose),
+    _NUMBERS,
 )
 scatter_mul_p = _declare(
-    "scatter-mul", _at(np.multiply), jvp_rule(_mul_jvp), transpose_rule(_mul_transpose), _NUMBERS, grad=False
+    "scatter-mul",
+    _at(np.multiply),
+    jvp_rule(_mul_jvp),
+    transpose_rule(_mul_transpose),
+    _NUMBERS,
+    grad=False,
 )
 scatter_min_p = _declare(
     "scatter-min", _at(np.minimum), _extremum_jvp(lambda: scatter_min_p),
@@ -466,13 +527,29 @@ def _update_jaxpr(op: str, dtype: Any, weak: bool) -> Jaxpr:
     key = (op, dtype, weak)
     if key not in _update_jaxprs:
         aval = ShapedArray((), dtype, weak)
-        _update_jaxprs[key] = trace_to_jaxpr(lambda x, y: [registry[op].bind(x, y)], [aval, aval])[0]
+        _update_jaxprs[key] = trace_to_jaxpr(lambda x, y: [registry[op].bind(x, y)], [aval, aval])[
+            0
+        ]
     return _update_jaxprs[key]
 
 
-def _bind(prim: Primitive, op: str | None, operand: Any, indices: Any, updates: Any, dn: Any, sorted_: bool, unique: bool, mode: Any) -> Any:
+def _bind(
+    prim: Primitive,
+    op: str | None,
+    operand: Any,
+    indices: Any,
+    updates: Any,
+    dn: Any,
+    sorted_: bool,
+    unique: bool,
+    mode: Any,
+) -> Any:
     aval = get_aval(operand)
-    jaxpr = None if op is None or dtypes.is_extended(aval.dtype) else _update_jaxpr(op, aval.dtype, False)  # type: ignore[attr-defined]
+    jaxpr = (
+        None
+        if op is None or dtypes.is_extended(aval.dtype)
+        else _update_jaxpr(op, aval.dtype, False)
+    )  # type: ignore[attr-defined]
     return prim.bind(
         operand,
         indices,

@@ -41,14 +41,20 @@ def sort_order(keys: Sequence[np.ndarray], axis: int) -> np.ndarray:
     return np.lexsort([np.asarray(p) for p in reversed(parts)], axis=axis)
 
 
-def _sort_abstract(*args: ShapedArray, dimension: int, is_stable: bool, num_keys: int) -> list[ShapedArray]:
+def _sort_abstract(
+    *args: ShapedArray, dimension: int, is_stable: bool, num_keys: int
+) -> list[ShapedArray]:
     shape = args[0].shape
     if any(a.shape != shape for a in args):
-        raise TypeError(f"Arguments to sort must have equal shapes, got: {' '.join(str(a.shape) for a in args)}")
-    return [a for a in args]
+        raise TypeError(
+            f"Arguments to sort must have equal shapes, got: {' '.join(str(a.shape) for a in args)}"
+        )
+    return list(args)
 
 
-def _sort_reference(*args: np.ndarray, dimension: int, is_stable: bool, num_keys: int) -> list[np.ndarray]:
+def _sort_reference(
+    *args: np.ndarray, dimension: int, is_stable: bool, num_keys: int
+) -> list[np.ndarray]:
     order = sort_order(args[:num_keys], dimension)
     return [np.take_along_axis(a, order, axis=dimension) for a in args]
 
@@ -74,7 +80,9 @@ def _along(x: Any, indices: Any, axis: int) -> Any:
     )
 
 
-def _sort_jvp(primals: Any, tangents: Any, *, dimension: int, is_stable: bool, num_keys: int) -> Any:
+def _sort_jvp(
+    primals: Any, tangents: Any, *, dimension: int, is_stable: bool, num_keys: int
+) -> Any:
     shape = np.shape(primals[0])
     n = shape[dimension]
     dt = np.dtype(np.uint32) if n < 2**32 else np.dtype(np.uint64)
@@ -89,7 +97,9 @@ def _sort_jvp(primals: Any, tangents: Any, *, dimension: int, is_stable: bool, n
     return outs, touts
 
 
-def _sort_batch(size: int, args: Any, dims: Any, *, dimension: int, is_stable: bool, num_keys: int) -> Any:
+def _sort_batch(
+    size: int, args: Any, dims: Any, *, dimension: int, is_stable: bool, num_keys: int
+) -> Any:
     from ..transforms.batching import moves
 
     d = dims[0]
@@ -113,8 +123,20 @@ def _sort_samples() -> list[Sample]:
     special = np.array([1.0, np.nan, -0.0, 0.0, -np.inf, np.inf, -np.nan, -1.0], np.float32)
     out.append(Sample(special, dimension=0, is_stable=True, num_keys=1, grad=False))
     keys = np.array([2, 1, 2, 1, 0], np.int32)
-    out.append(Sample(keys, ((5,), np.float32), dimension=0, is_stable=True, num_keys=1, grad=False))
-    out.append(Sample(keys, ((5,), np.float32), np.arange(5, dtype=np.int32), dimension=0, is_stable=True, num_keys=2, grad=False))
+    out.append(
+        Sample(keys, ((5,), np.float32), dimension=0, is_stable=True, num_keys=1, grad=False)
+    )
+    out.append(
+        Sample(
+            keys,
+            ((5,), np.float32),
+            np.arange(5, dtype=np.int32),
+            dimension=0,
+            is_stable=True,
+            num_keys=2,
+            grad=False,
+        )
+    )
     out.append(Sample(((0, 3), np.float32), dimension=1, is_stable=True, num_keys=1))
     out.append(Sample(((1,), np.float32), dimension=0, is_stable=False, num_keys=1))
     return out
@@ -146,7 +168,9 @@ def _top_k_abstract(x: ShapedArray, *, k: int, axis: int) -> list[ShapedArray]:
     if not 0 <= axis < len(x.shape):
         raise ValueError(f"axis {axis} is out of bounds for array of dimension {len(x.shape)}")
     if x.shape[axis] < k:
-        raise ValueError(f"k argument to top_k must be no larger than size along axis; got {k=} with shape={x.shape} and axis={axis}")
+        raise ValueError(
+            f"k argument to top_k must be no larger than size along axis; got {k=} with shape={x.shape} and axis={axis}"
+        )
     shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
     return [ShapedArray(shape, x.dtype, x.weak_type), ShapedArray(shape, np.int32)]
 
@@ -211,10 +235,25 @@ top_k_p = Primitive(
     transpose=absent("it is not linear"),
     batch=batch_rule(_top_k_batch),
     params_text=lambda eqn: {"axis": eqn.params["axis"], "k": eqn.params["k"]},
-    samples=lambda: [
-        Sample((s, d), k=k, axis=a)
-        for s, k, a in [((3, 6), 2, 1), ((6, 3), 4, 0), ((5,), 5, 0), ((5,), 0, 0), ((1,), 1, 0)]
-        for d in (np.float32, dtypes.bfloat16, np.int8, np.uint32)
-    ]
-    + [Sample(np.array([1.0, np.nan, -0.0, 0.0, -np.inf, np.inf, -np.nan, 1.0], np.float32), k=8, axis=0, grad=False)],
+    samples=lambda: (
+        [
+            Sample((s, d), k=k, axis=a)
+            for s, k, a in [
+                ((3, 6), 2, 1),
+                ((6, 3), 4, 0),
+                ((5,), 5, 0),
+                ((5,), 0, 0),
+                ((1,), 1, 0),
+            ]
+            for d in (np.float32, dtypes.bfloat16, np.int8, np.uint32)
+        ]
+        + [
+            Sample(
+                np.array([1.0, np.nan, -0.0, 0.0, -np.inf, np.inf, -np.nan, 1.0], np.float32),
+                k=8,
+                axis=0,
+                grad=False,
+            )
+        ]
+    ),
 )

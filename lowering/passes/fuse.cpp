@@ -35,7 +35,7 @@ namespace {
 /// Bounds of one fused operation: more streams or code than this do not pay.
 constexpr unsigned kMaxOperands = 32;
 constexpr unsigned kMaxResults = 12;
-constexpr unsigned kMaxCost = 320;
+constexpr unsigned kMaxCost = 1000;
 /// Producers as cheap as this are computed again for each broadcast element.
 constexpr unsigned kCheapCost = 4;
 constexpr unsigned kCheapIotaCost = 16;

@@ -5,8 +5,8 @@ from __future__ import annotations
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from numpy_data import ALL, BOOL, C64, F32, I32, array, pairs, product, sample, special
 from jax_oracle import check
+from numpy_data import ALL, BOOL, C64, F32, I32, array, pairs, product, sample, special
 
 import lingon.numpy as lnp
 
@@ -111,6 +111,7 @@ def test_arguments_that_are_no_arrays(bad: object) -> None:
 
 
 def test_shapes_that_do_not_fit() -> None:
-    x, y = np.ones((2,), np.float32), np.ones((3,), np.float32)
+    x, y, z = (np.ones(s, np.float32) for s in ((2,), (3,), (2, 4)))
     for name in ("add", "power", "less", "arctan2", "logical_and", "hypot", "isclose"):
         check(getattr(jnp, name), getattr(lnp, name), x, y)
+        check(getattr(jnp, name), getattr(lnp, name), x, z)
