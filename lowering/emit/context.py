@@ -428,8 +428,23 @@ class EmitContext(ModuleText):
         else:
             del self._open[id(group)]
         registers = [self._read(group, v) for v in operands]
+        self._cover(group)
         inputs = [a[:3] for a in group.args]
         return inputs, [a[3] for a in group.args], group.lines, registers
+
+    def _cover(self, group: _Group) -> None:
+        """Adds an input that is never read for the dimensions that no input has: the results of a
+        reduction do not have all of them either, and linalg takes the extents from the operands."""
+        missing = set(range(len(group.shape)))
+        for key in group.reads:
+            dims = key[1]
+            if type(key[0]) is str:
+                missing = missing.difference(dims) if dims is not None else set()
+        if missing:
+            kept = sorted(missing)
+            shape = tuple([group.shape[d] for d in kept])
+            name, map = self.empty(shape, "i8"), self.map(kept, len(group.shape))
+            group.args.append((name, tensor_type(shape, "i8"), map, f"{self.name()}: i8"))
 
     def converted(self, value: Value, t: ElementType) -> Value:
         """`value` as dtype `t`, elementwise."""

@@ -114,3 +114,12 @@ def test_compositions():
 def test_only_reader_takes_the_elementwise_body_in():
     text = emitted(lambda x: (jnp.exp(x) * 2).sum(1), normal("float32", (8, 100)))
     assert text.count("linalg.generic") == 1
+
+
+def test_reductions_whose_inputs_lack_dimensions():
+    x, i = np.arange(6, dtype=np.float32), np.array([1, 3, 2])
+    for axes in (0, 1, (0, 1)):
+        check(lambda x, i, a=axes: jnp.sin(x.reshape(3, 2)[i]).sum(a), x, i, rtol=1e-5)
+        check(lambda x, a=axes: jnp.exp(jnp.broadcast_to(x[:, None], (6, 5))).sum(a), x, rtol=1e-5)
+        check(lambda x, a=axes: (jnp.arange(30.0).reshape(6, 5) * 2).max(a) + x[0], x)
+    check(lambda x: (jnp.arange(1000) * 2).sum() + x, x)
