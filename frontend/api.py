@@ -28,12 +28,10 @@ from .core.devices import (
     process_index,
 )
 from .core.trace import Tracer, eval_trace, set_trace
+from .jacobians import hessian, jacfwd, jacrev
 from .transforms.abstract import ShapeDtypeStruct, eval_shape, make_jaxpr
 from .transforms.autodiff import (
     grad,
-    hessian,
-    jacfwd,
-    jacrev,
     jvp,
     linear_transpose,
     linearize,

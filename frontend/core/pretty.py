@@ -219,17 +219,13 @@ class Printer:
             return text(dtypes.dtype_name(v))
         if isinstance(v, type) and issubclass(v, np.generic):
             return text(v.__name__)
-        if callable(v) and hasattr(v, "__name__") and not isinstance(v, type):
-            return text(v.__name__)
         return text(str(v))
 
 
 def _with_commas(outs: list[Doc]) -> list[Doc]:
     """`a, b` and `a,`: the form of a tuple."""
     last = len(outs) - 1
-    return [
-        concat([o, text("," if i < last or last == 0 else "")]) for i, o in enumerate(outs)
-    ]
+    return [concat([o, text("," if i < last or last == 0 else "")]) for i, o in enumerate(outs)]
 
 
 def jaxpr_text(jaxpr: Jaxpr, **options: Any) -> str:

@@ -194,7 +194,8 @@ def trace_to_closed(
     f: Callable[..., Sequence[Any]],
     in_avals: Sequence[AbstractValue],
     debug: DebugInfo | None = None,
+    drop: bool = False,
 ) -> ClosedJaxpr:
     """Like `trace_to_jaxpr`, as a closed jaxpr."""
-    jaxpr, consts = trace_to_jaxpr(f, in_avals, debug, drop=True)
+    jaxpr, consts = trace_to_jaxpr(f, in_avals, debug, drop)
     return ClosedJaxpr(jaxpr, consts)

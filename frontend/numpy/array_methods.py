@@ -138,7 +138,13 @@ def _to_device(self: Any, device: Any, *, stream: Any = None) -> Any:
 def _iter_traced(self: Any) -> Any:
     if not self.shape:
         raise TypeError("iteration over a 0-d array")
-    return iter([self[i] for i in range(self.shape[0])])
+    rest = self.shape[1:]
+    ones = (1,) * self.ndim
+
+    def row(i: int) -> Any:
+        return lax.squeeze(lax.slice(self, (i, *[0] * len(rest)), (i + 1, *rest), ones), (0,))
+
+    return iter([row(i) for i in range(self.shape[0])])
 
 
 assert operators.operators

@@ -20,6 +20,7 @@ from .util import (
     canonical_axis,
     check_arraylike,
     convert,
+    jit_as,
     shape_of,
 )
 
@@ -76,6 +77,8 @@ def _reduce(
     if boolean:
         from .ufuncs import to_bool
 
+        # as in jax, complex numbers count by their real part
+        x = lax.real(x) if dtypes.is_complex(x.dtype) else x
         x = convert(x, np.dtype(bool)) if not dtypes.is_bool(x.dtype) else to_bool(x)
     weak = x.weak_type and dt is None
     result = dt if dt is not None else x.dtype
@@ -90,6 +93,8 @@ def _reduce(
         )
     if needs_initial and initial is None and builtins.any(x.shape[i] == 0 for i in axes):
         raise ValueError(f"zero-size array to reduction operation {who} which has no identity")
+    if dtypes.is_bool(x.dtype) and dt is not None and combine is not None:
+        x = convert(x, dtypes.default_int())
     x = convert(x, result, weak)
     if where is not None:
         from .selection import where as select
@@ -99,6 +104,7 @@ def _reduce(
     # 16-bit floats are summed in float32 and rounded once
     narrow = (
         combine is not None
+        and dt is None
         and dtypes.is_float(result)
         and result.itemsize < 4
         and who in ("sum", "prod")
@@ -106,16 +112,20 @@ def _reduce(
     work = convert(x, np.dtype(np.float32)) if narrow else x
     out = op(work, axes)
     if narrow:
-        out = convert(out, result)
-    if initial is not None:
-        assert combine is not None
-        check_arraylike(who, initial)
-        if shape_of(initial) != ():
-            raise ValueError(
-                "initial value must be a scalar. Got array of shape " + str(shape_of(initial))
-            )
-        out = combine(out, convert(initial, result))
-    return _keep(x, out, axes, keepdims)
+        return _with_initial(who, convert(_keep(x, out, axes, keepdims), result), initial, combine)
+    return _keep(x, _with_initial(who, out, initial, combine), axes, keepdims)
+
+
+def _with_initial(who: str, out: Any, initial: Any, combine: Callable | None) -> Any:
+    if initial is None:
+        return out
+    assert combine is not None
+    check_arraylike(who, initial)
+    if shape_of(initial) != ():
+        raise ValueError(
+            "initial value must be a scalar. Got array of shape " + str(shape_of(initial))
+        )
+    return combine(convert(initial, out.dtype), out)
 
 
 def sum(
@@ -245,17 +255,15 @@ def mean(
     x = asarray(a)
     dt = dtypes.to_inexact(x.dtype) if dtype is None else dtypes.check_user_dtype(dtype)
     axes = canonical_axes(axis, x.ndim)
-    wide = np.dtype(np.float32) if dtypes.is_float(dt) and dt.itemsize < 4 else dt
+    narrow = dtypes.is_float(dt) and dt.itemsize < 4 and dtype is None
+    wide = np.dtype(np.float32) if narrow else dt
     weak = x.weak_type and dtype is None and dt == x.dtype
+    if where is not None:
+        there = convert(broadcast_to(where, x.shape), dtypes.default_int())
+        n = sum(there, axis=axes, dtype=wide, keepdims=keepdims)
     total = sum(x, axis=axes, dtype=wide, keepdims=keepdims, where=where)
     if where is None:
-        n: Any = fill_scalar(
-            _count(x.shape, axes), dtypes.to_real(wide) if not dtypes.is_complex(wide) else wide
-        )
-    else:
-        n = convert(
-            sum(broadcast_to(where, x.shape), axis=axes, dtype=wide, keepdims=keepdims), wide
-        )
+        n: Any = fill_scalar(_count(x.shape, axes), wide)
     res = lax.div(total, n)
     return convert(res, dt, weak) if wide != dt else (convert(res, dt, weak) if weak else res)
 
@@ -282,7 +290,8 @@ def average(
             raise TypeError("1D weights expected when shapes of a and weights differ.")
         if w.shape[0] != x.shape[axes[0]]:
             raise ValueError("Length of weights not compatible with specified axis.")
-        w = lax.broadcast_in_dim(w, x.shape, axes)
+        if w.ndim != x.ndim:
+            w = lax.reshape(w, tuple(s if i == axes[0] else 1 for i, s in enumerate(x.shape)))
     dt = dtypes.to_inexact(dtypes.promote(((x.dtype, x.weak_type), (w.dtype, w.weak_type)))[0])
     total = sum(w, axis=axes, dtype=dt, keepdims=keepdims)
     avg = true_divide(
@@ -307,7 +316,9 @@ def _var(
     dt = dtypes.to_inexact(x.dtype) if dtype is None else dtype
     if dtypes.is_complex(x.dtype) and not dtypes.is_complex(dt):
         dt = dtypes.to_complex(dt)
-    result = dtypes.to_real(dt)
+    result = dtypes.to_real(dt) if dtypes.is_complex(x.dtype) else dt
+    if dtypes.is_integer(dt) or dtypes.is_bool(dt):
+        dt = dtypes.default_float()
     wide = np.dtype(np.float32) if dtypes.is_float(dt) and dt.itemsize < 4 else dt
     x = convert(x, wide)
     axes = canonical_axes(axis, x.ndim)
@@ -327,7 +338,7 @@ def _var(
         n = sum(broadcast_to(where, x.shape), axis=axes, dtype=real, keepdims=keepdims)
     n = lax.sub(n, convert(ddof, real))
     total = sum(sq, axis=axes, keepdims=keepdims, where=where)
-    out = lax.div(total, n)
+    out = convert(lax.div(total, n), result)
     out = select(lax.gt(n, fill_scalar(0, real)), out, np.nan)
     return convert(out, result)
 
@@ -429,6 +440,7 @@ def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> A
     return _ptp(a, axis=tuple(axis) if isinstance(axis, list) else axis, keepdims=keepdims)
 
 
+@library_jit(static_argnames=("axis", "keepdims"))
 def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """Number of nonzero elements over axes."""
     check_arraylike("count_nonzero", a)
@@ -481,14 +493,14 @@ def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | N
 
 def _cumulative(who: str, op: Callable, a: Any, axis: Any, dtype: Any, fill: Any = None) -> Any:
     x = asarray(a)
-    if fill is not None and dtypes.is_inexact(x.dtype):
-        from .selection import where
-
-        x = where(lax.ne(x, x), fill, x)
     if axis is None:
         x, i = (lax.reshape(x, (x.size,)) if x.ndim != 1 else x), 0
     else:
         i = canonical_axis(axis, x.ndim)
+    if fill is not None and dtypes.is_inexact(x.dtype):
+        from .selection import where
+
+        x = where(lax.ne(x, x), fill_scalar(fill, x.dtype), x)
     if dtype is None:
         dt = sum_dtype(x.dtype) if dtypes.is_bool(x.dtype) else x.dtype
     else:
@@ -560,18 +572,29 @@ def _cumulative_array_api(
     return out
 
 
+@jit_as("_cumsum_with_promotion", static_argnames=("axis", "dtype"))
+def _cumsum_with_promotion(a: Any, axis: int, dtype: Any) -> Any:
+    return _cumulative("cumsum", lax.cumsum, a, axis, dtype)
+
+
+def _cumprod(a: Any, axis: int, dtype: Any) -> Any:
+    return _cumulative("cumprod", lax.cumprod, a, axis, dtype)
+
+
 def cumulative_sum(
     x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Any:
     """Cumulative sum along an axis, starting with 0 if `include_initial`."""
-    return _cumulative_array_api("cumulative_sum", cumsum, 0, x, axis, dtype, include_initial)
+    return _cumulative_array_api(
+        "cumulative_sum", _cumsum_with_promotion, 0, x, axis, dtype, include_initial
+    )
 
 
 def cumulative_prod(
     x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Any:
     """Cumulative product along an axis, starting with 1 if `include_initial`."""
-    return _cumulative_array_api("cumulative_prod", cumprod, 1, x, axis, dtype, include_initial)
+    return _cumulative_array_api("cumulative_prod", _cumprod, 1, x, axis, dtype, include_initial)
 
 
 __all__ = [

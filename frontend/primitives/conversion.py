@@ -8,6 +8,7 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.avals import ShapedArray, get_aval, tangent_dtype
+from ..core.eager import from_numpy, quietly, to_numpy
 from ..core.primitive import Primitive, Sample, absent
 from ..core.rules import Zero, instantiate, linear_jvp, unary_transpose, zero_jvp
 from ..core.trace import Tracer
@@ -108,10 +109,15 @@ def _convert_samples() -> list[Sample]:
 
 
 def _convert_stage(primitive: Primitive, trace: Any, args: Any, params: dict) -> Any:
-    """No equation for a conversion to what the value is."""
-    aval = get_aval(args[0])
-    if isinstance(args[0], Tracer) and aval == primitive.abstract_eval(aval, **params):
-        return args[0]
+    """No equation for a conversion to what the value is, nor for one of a known scalar."""
+    (x,) = args
+    aval = get_aval(x)
+    out = primitive.abstract_eval(aval, **params)
+    if isinstance(x, Tracer):
+        if aval == out:
+            return x
+    elif not out.shape and not dtypes.is_extended(out.dtype) and out.dtype != dtypes.float0:
+        return from_numpy(quietly(primitive.reference, (to_numpy(x),), params), out)
     return trace.default_process(primitive, args, params)
 
 

@@ -12,13 +12,12 @@ from ..core.avals import get_aval
 from ..core.rules import Zero, instantiate
 from ..core.staging import trace_to_jaxpr
 from .api_util import FlatFun, check_callable, debug_info, fun_name, fun_where, wraps
-from .batching import Axis, batch_flat, move_batch_axis
 from .jvp import jvp_flat
 from .linearize import Linearized, linearize_flat
 from .transpose import backward_pass
 
 
-def _check_values(leaves: Sequence[Any]) -> None:
+def check_values(leaves: Sequence[Any]) -> None:
     for x in leaves:
         try:
             get_aval(x)
@@ -37,7 +36,7 @@ def _instantiate(t: Any) -> Any:
     return _zero_tangent(t.aval) if type(t) is Zero else t
 
 
-def _select_args(
+def select_args(
     args: tuple, argnums: int | Sequence[int], who: str
 ) -> tuple[tuple[int, ...], bool]:
     single = isinstance(argnums, (int, np.integer))
@@ -53,7 +52,7 @@ def _select_args(
     return tuple(n % len(args) for n in nums), single
 
 
-def _check_input(name: str, holomorphic: bool, allow_int: bool, x: Any) -> None:
+def check_input(name: str, holomorphic: bool, allow_int: bool, x: Any) -> None:
     dt = getattr(get_aval(x), "dtype", None)
     if holomorphic:
         if not dtypes.is_complex(dt):
@@ -75,7 +74,7 @@ def _check_input(name: str, holomorphic: bool, allow_int: bool, x: Any) -> None:
         )
 
 
-def _check_output(name: str, holomorphic: bool, x: Any) -> None:
+def check_output(name: str, holomorphic: bool, x: Any) -> None:
     dt = get_aval(x).dtype  # type: ignore[attr-defined]
     if dtypes.is_extended(dt):
         raise TypeError(f"{name} with output element type {dtypes.dtype_name(dt)}")
@@ -194,7 +193,7 @@ def _value_and_grad(
 ) -> Callable[..., tuple[Any, Any]]:
     @wraps(fun)
     def value_and_grad_f(*args: Any, **kwargs: Any) -> Any:
-        nums, single = _select_args(args, argnums, who)
+        nums, single = select_args(args, argnums, who)
         leaves, in_tree = pytree.tree_flatten((args, kwargs))
         per_arg = [pytree.tree_flatten(a) for a in args]
         active = [False] * len(leaves)
@@ -206,11 +205,11 @@ def _value_and_grad(
             position += len(ls)
         for x, a in zip(leaves, active, strict=True):
             if a:
-                _check_values([x])
-                _check_input(who, holomorphic, allow_int, x)
+                check_values([x])
+                check_input(who, holomorphic, allow_int, x)
         outs, out_tree, lin, aux = _linearize(fun, in_tree, leaves, active, has_aux, who)
         _check_scalar(out_tree, outs)
-        _check_output(who, holomorphic, outs[0])
+        check_output(who, holomorphic, outs[0])
         aval = get_aval(outs[0])
         one = _one_like(aval)
         cts = iter(lin.transpose([one]))
@@ -230,7 +229,7 @@ def _value_and_grad(
 def _one_like(aval: Any) -> Any:
     from ..core.eager import from_numpy
 
-    return from_numpy(np.ones((), aval.dtype), aval.strip_weak_type())
+    return from_numpy(np.ones((), aval.dtype), aval)
 
 
 def grad(
@@ -276,7 +275,7 @@ def jvp(fun: Callable, primals: Any, tangents: Any, has_aux: bool = False) -> tu
             "primal and tangent arguments to jax.jvp must have the same tree structure; primals "
             f"have tree structure {tree} whereas tangents have tree structure {t_tree}."
         )
-    _check_values([*ps, *ts])
+    check_values([*ps, *ts])
     for p, t in zip(ps, ts, strict=True):
         pa, ta = get_aval(p), get_aval(t)
         want = pa.at_least_vspace().dtype  # type: ignore[attr-defined]
@@ -342,7 +341,7 @@ class VJP:
                 f"{tree}."
             )
         for c, want in zip(leaves, self._lin.out_avals, strict=True):
-            _check_values([c])
+            check_values([c])
             aval = get_aval(c)
             if aval.shape != want.shape or aval.dtype != want.dtype:  # type: ignore[attr-defined]
                 raise ValueError(
@@ -371,7 +370,7 @@ def vjp(fun: Callable, *primals: Any, has_aux: bool = False, reduce_axes: Any = 
     """
     check_callable(fun)
     leaves, in_tree = pytree.tree_flatten(primals)
-    _check_values(leaves)
+    check_values(leaves)
     avals = [get_aval(x) for x in leaves]
     active = [a.at_least_vspace().dtype != dtypes.float0 for a in avals]  # type: ignore[attr-defined]
     args_tree = pytree.tree_structure((primals, {}))
@@ -389,7 +388,7 @@ def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> Any:
     """
     check_callable(fun)
     leaves, in_tree = pytree.tree_flatten(primals)
-    _check_values(leaves)
+    check_values(leaves)
     avals = [get_aval(x) for x in leaves]
     active = [a.at_least_vspace().dtype != dtypes.float0 for a in avals]  # type: ignore[attr-defined]
     args_tree = pytree.tree_structure((primals, {}))
@@ -454,211 +453,9 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Any = ()) -> Cal
     return transposed
 
 
-# --- Jacobians -----------------------------------------------------------------------------
-
-
-def _basis(leaves: Sequence[Any], flip: bool = False) -> tuple[list[np.ndarray], int]:
-    """For each leaf, an array (n, *shape) of its part of the standard basis of all of them."""
-    sizes = [int(np.prod(get_aval(x).shape, dtype=np.int64)) for x in leaves]  # type: ignore[attr-defined]
-    total, start, out = sum(sizes), 0, []
-    for x, s in zip(leaves, sizes, strict=True):
-        aval = get_aval(x)
-        b = np.zeros((total, s), dtype=aval.dtype)  # type: ignore[attr-defined]
-        b[np.arange(start, start + s), np.arange(s)] = 1
-        out.append(b.reshape((total, *aval.shape)))  # type: ignore[attr-defined]
-        start += s
-    return out, total
-
-
-def _split_leading(x: Any, shapes: Sequence[tuple[int, ...]], axis: int) -> list[Any]:
-    """Split one axis into the given shapes' pieces."""
-    out, start = [], 0
-    for s in shapes:
-        n = int(np.prod(s, dtype=np.int64))
-        index = (slice(None),) * axis + (slice(start, start + n),)
-        piece = x[index]
-        out.append(piece.reshape((*x.shape[:axis], *s, *x.shape[axis + 1 :])))
-        start += n
-    return out
-
-
-def jacfwd(
-    fun: Callable,
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    holomorphic: bool = False,
-) -> Callable:
-    """The Jacobian of `fun`, column by column in forward mode.
-
-    Returns a pytree of the output's structure whose leaves are pytrees of the argument's
-    structure; a leaf has the output's shape followed by the input's.
-    """
-    check_callable(fun)
-
-    @wraps(fun)
-    def jac(*args: Any, **kwargs: Any) -> Any:
-        nums, single = _select_args(args, argnums, "jacfwd")
-        picked = [args[i] for i in nums]
-        leaves, tree = pytree.tree_flatten(picked[0] if single else tuple(picked))
-        for x in leaves:
-            _check_values([x])
-            _check_jacfwd_input(holomorphic, x)
-
-        def of_leaves(*xs: Any) -> Any:
-            new = pytree.tree_unflatten(tree, xs)
-            full = list(args)
-            for i, v in zip(nums, [new] if single else new, strict=True):
-                full[i] = v
-            return fun(*full, **kwargs)
-
-        basis, n = _basis(leaves)
-        aux_cell: list[Any] = []
-        trees: list[Any] = []
-
-        def push(*ts: Any) -> list[Any]:
-            res = jvp(of_leaves, tuple(leaves), tuple(ts), has_aux=has_aux)
-            outs, out_tree = pytree.tree_flatten(res[1])
-            primal_leaves = pytree.tree_leaves(res[0])
-            trees[:] = [out_tree, [get_aval(p) for p in primal_leaves]]
-            for p in primal_leaves:
-                _check_jacfwd_output(holomorphic, p)
-            if has_aux:
-                aux_leaves, aux_tree = pytree.tree_flatten(res[2])
-                aux_cell[:] = [aux_tree, len(aux_leaves)]
-                return [*outs, *aux_leaves]
-            return outs
-
-        axis = Axis(n)
-        outs, dims = batch_flat(push, axis, basis, [0] * len(basis))
-        out_tree, _ = trees
-        n_out = out_tree.num_leaves
-        aux = None
-        if has_aux:
-            aux_vals = [
-                o if d is None else o[(slice(None),) * d + (0,)]
-                for o, d in zip(outs[n_out:], dims[n_out:], strict=True)
-            ]
-            aux = pytree.tree_unflatten(aux_cell[0], aux_vals)
-        shapes = [get_aval(x).shape for x in leaves]  # type: ignore[attr-defined]
-        cols = []
-        for o, d in zip(outs[:n_out], dims[:n_out], strict=True):
-            m = move_batch_axis(n, d, len(get_aval(o).shape) - (d is not None), o)  # type: ignore[attr-defined]
-            parts = _split_leading(m, shapes, m.ndim - 1)
-            cols.append(pytree.tree_unflatten(tree, parts))
-        result = pytree.tree_unflatten(out_tree, cols)
-        return (result, aux) if has_aux else result
-
-    return jac
-
-
-def _check_jacfwd_input(holomorphic: bool, x: Any) -> None:
-    dt = get_aval(x).dtype  # type: ignore[attr-defined]
-    if holomorphic:
-        if not dtypes.is_complex(dt):
-            raise TypeError(
-                "jacfwd with holomorphic=True requires inputs with complex dtype, but got "
-                f"{dtypes.dtype_name(dt)}."
-            )
-    elif not dtypes.is_float(dt):
-        raise TypeError(
-            "jacfwd requires real-valued inputs (input dtype that is a sub-dtype of np.floating), "
-            f"but got {dtypes.dtype_name(dt)}. For holomorphic differentiation, pass "
-            "holomorphic=True. For differentiation of non-holomorphic functions involving complex "
-            "inputs or integer inputs, use jax.jvp directly."
-        )
-
-
-def _check_jacfwd_output(holomorphic: bool, x: Any) -> None:
-    dt = get_aval(x).dtype  # type: ignore[attr-defined]
-    if holomorphic and not dtypes.is_complex(dt):
-        raise TypeError(
-            "jacfwd with holomorphic=True requires outputs with complex dtype, but got "
-            f"{dtypes.dtype_name(dt)}."
-        )
-
-
-def jacrev(
-    fun: Callable,
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    holomorphic: bool = False,
-    allow_int: bool = False,
-) -> Callable:
-    """The Jacobian of `fun`, row by row in reverse mode.
-
-    The result's structure is that of `jacfwd`.
-    """
-    check_callable(fun)
-
-    @wraps(fun)
-    def jac(*args: Any, **kwargs: Any) -> Any:
-        nums, single = _select_args(args, argnums, "jacrev")
-        picked = [args[i] for i in nums]
-        arg = picked[0] if single else tuple(picked)
-        leaves, tree = pytree.tree_flatten(arg)
-        for x in leaves:
-            _check_values([x])
-            _check_input("jacrev", holomorphic, allow_int, x)
-
-        def of_leaves(*xs: Any) -> Any:
-            new = pytree.tree_unflatten(tree, xs)
-            full = list(args)
-            for i, v in zip(nums, [new] if single else new, strict=True):
-                full[i] = v
-            return fun(*full, **kwargs)
-
-        if has_aux:
-            out, pull, aux = vjp(of_leaves, *leaves, has_aux=True)
-        else:
-            (out, pull), aux = vjp(of_leaves, *leaves), None
-        out_leaves, out_tree = pytree.tree_flatten(out)
-        for o in out_leaves:
-            _check_output("jacrev", holomorphic, o)
-        basis, n = _basis(out_leaves)
-
-        def pull_flat(*cts: Any) -> list[Any]:
-            return list(pull(pytree.tree_unflatten(out_tree, cts)))
-
-        rows, dims = batch_flat(pull_flat, Axis(n), basis, [0] * len(basis))
-        shapes = [get_aval(o).shape for o in out_leaves]  # type: ignore[attr-defined]
-        per_input = []
-        for r, d, x in zip(rows, dims, leaves, strict=True):
-            if d is None and get_aval(r).dtype == dtypes.float0:  # type: ignore[attr-defined]
-                shape = get_aval(x).shape  # type: ignore[attr-defined]
-                per_input.append([np.zeros((*s, *shape), dtypes.float0) for s in shapes])
-                continue
-            per_input.append(_split_leading(move_batch_axis(n, d, 0, r), shapes, 0))
-        result = [
-            pytree.tree_unflatten(tree, [parts[k] for parts in per_input])
-            for k in range(len(out_leaves))
-        ]
-        jacobian = pytree.tree_unflatten(out_tree, result)
-        return (jacobian, aux) if has_aux else jacobian
-
-    return jac
-
-
-def hessian(
-    fun: Callable,
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    holomorphic: bool = False,
-) -> Callable:
-    """The Hessian of `fun`: `jacfwd` of `jacrev`."""
-    return jacfwd(
-        jacrev(fun, argnums, has_aux=has_aux, holomorphic=holomorphic),
-        argnums,
-        has_aux=has_aux,
-        holomorphic=holomorphic,
-    )
-
-
 __all__ = [
     "errors",
     "grad",
-    "hessian",
-    "jacfwd",
-    "jacrev",
     "jvp",
     "linear_transpose",
     "linearize",

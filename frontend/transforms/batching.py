@@ -157,7 +157,7 @@ def batch_jaxpr(
 
 
 class AxisMoves:
-    """The array operations that batching itself needs; set by the structural primitives."""
+    """The array operations that batching itself needs; set by the primitives' modules."""
 
     moveaxis: Callable[[Any, int, int], Any]
     broadcast: Callable[[Any, int, int], Any]

@@ -116,11 +116,25 @@ def _no_closed_over_tangents(params: dict, tangents: Sequence[Any]) -> None:
             )
 
 
+class _Named:
+    """A rule that has, and prints under, the name of the user's rule."""
+
+    def __init__(self, f: Callable, user: Any):
+        self.f, self.__name__ = f, fun_name(user)
+
+    def __call__(self, *args: Any) -> Any:
+        return self.f(*args)
+
+
 def _params_text(*names: str) -> Callable[[JaxprEqn], dict]:
     def text(eqn: JaxprEqn) -> dict:
-        return {n: eqn.params[n] for n in names}
+        shown = {n: eqn.params[n] for n in names}
+        return {n: fun_name(v) if n in _rule_names else v for n, v in shown.items()}
 
     return text
+
+
+_rule_names = frozenset({"jvp", "fwd", "bwd"})
 
 
 # --- custom_jvp ----------------------------------------------------------------------------
@@ -164,7 +178,7 @@ def _custom_jvp_batch(
         outs = to_front(*batch_flat(run, axis, ins, ds))
         return outs[: split[0]], outs[split[0] :]
 
-    new = {**params, "call_jaxpr": batched_call, "jvp": batched_jvp}
+    new = {**params, "call_jaxpr": batched_call, "jvp": _Named(batched_jvp, jvp)}
     outs = custom_jvp_call_p.bind(*args, **new)
     return outs, [0] * len(outs)
 
@@ -254,16 +268,13 @@ class custom_jvp:
 
         def jvp(primals: Any, tangents: Any) -> Any:
             out = self(*primals)
-            zeros = pytree.tree_map(lambda p: instantiate(Zero.of(p)), out)
             terms = [
                 f(t, out, *primals) for f, t in zip(jvps, tangents, strict=True) if f is not None
             ]
-            total = (
-                functools.reduce(lambda a, b: pytree.tree_map(lambda x, y: x + y, a, b), terms)
-                if terms
-                else zeros
-            )
-            return out, total
+            if not terms:
+                return out, pytree.tree_map(lambda p: instantiate(Zero.of(p)), out)
+            add = functools.partial(pytree.tree_map, lambda x, y: x + y)
+            return out, functools.reduce(add, terms)
 
         self.defjvp(jvp)
 
@@ -538,7 +549,12 @@ def _custom_vjp_batch(
     def batched_bwd(residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
         return _batched_bwd(bwd, axis, residuals, res_dims, cts, inner_dims)
 
-    new = {**params, "call_jaxpr": batched_call, "fwd": batched_fwd, "bwd": batched_bwd}
+    new = {
+        **params,
+        "call_jaxpr": batched_call,
+        "fwd": _Named(batched_fwd, fwd),
+        "bwd": _Named(batched_bwd, bwd),
+    }
     outs = custom_vjp_call_p.bind(*args, **new)
     return outs, [0] * len(outs)
 
@@ -645,16 +661,6 @@ class custom_vjp:
         )
         tree = flat.out_tree if flat.out_tree is not None else rules.out_tree
         return pytree.tree_unflatten(tree, outs)
-
-
-class _Named:
-    """A callable that prints under the name of the user's rule."""
-
-    def __init__(self, f: Callable, user: Any):
-        self.f, self.__name__ = f, fun_name(user)
-
-    def __call__(self, *args: Any) -> Any:
-        return self.f(*args)
 
 
 class _FlatVJP:

@@ -206,9 +206,9 @@ def _transpose(
 ) -> list[Any]:
     linear = tuple(is_undefined(a) for a in args)
     nonzero = tuple(type(c) is not Zero for c in cts)
-    jaxpr, nonzero_out = transpose_jaxpr(params["jaxpr"], linear, nonzero)
+    jaxpr, used, nonzero_out = transpose_jaxpr(params["jaxpr"], linear, nonzero)
     ins = [a for a in args if not is_undefined(a)] + [c for c in cts if type(c) is not Zero]
-    outs = iter(_rebind(params, jaxpr, ins))
+    outs = iter(_rebind(params, jaxpr, [x for x, u in zip(ins, used, strict=True) if u]))
     nz = iter(nonzero_out)
     return [
         (next(outs) if next(nz) else Zero(a.aval)) if lin else None
@@ -577,7 +577,8 @@ def make_closed_jaxpr(f: Callable[..., Any], call: Call, traced_for: str = "make
         check_results(f, traced_for, outs, flat.out_tree)
         return outs
 
-    closed = trace_to_closed(checked, call.avals, debug_info(traced_for, f, call.in_tree))
+    debug = debug_info(traced_for, f, call.in_tree)
+    closed = trace_to_closed(checked, call.avals, debug, drop=True)
     return closed, flat.out_tree
 
 

@@ -95,9 +95,7 @@ def partial_eval_jaxpr(closed: ClosedJaxpr, unknown: tuple[bool, ...]) -> Partia
         jaxpr, consts = known_trace.finish([*known_outs, *residuals])
         known, sources = _without_copies(ClosedJaxpr(jaxpr, consts))
         n = len(known_outs)
-        return PartialJaxpr(
-            known, close_with_vars(staged), unknown_out, sources[:n], sources[n:]
-        )
+        return PartialJaxpr(known, close_with_vars(staged), unknown_out, sources[:n], sources[n:])
 
     return closed.derived(("partial_eval", unknown), make)
 

@@ -84,13 +84,14 @@ def backward_pass(
 
 def transpose_jaxpr(
     closed: ClosedJaxpr, linear_in: tuple[bool, ...], nonzero_ct: tuple[bool, ...]
-) -> tuple[ClosedJaxpr, list[bool]]:
+) -> tuple[ClosedJaxpr, list[bool], list[bool]]:
     """The jaxpr `(*non-linear inputs, *nonzero cotangents) -> nonzero cotangents of linear inputs`.
 
-    Returns it with the list of which linear inputs have a cotangent. Remembered with `closed`.
+    Inputs that it does not read are left out. Returns it with the list of which inputs are there,
+    and the list of which linear inputs have a cotangent. Remembered with `closed`.
     """
 
-    def make() -> tuple[ClosedJaxpr, list[bool]]:
+    def make() -> tuple[ClosedJaxpr, list[bool], list[bool]]:
         n = sum(not lin for lin in linear_in)
         nonzero_out: list[bool] = []
 
@@ -106,7 +107,12 @@ def transpose_jaxpr(
 
         avals = [a for a, lin in zip(closed.in_avals, linear_in, strict=True) if not lin]
         avals += [a for a, nz in zip(closed.out_avals, nonzero_ct, strict=True) if nz]
-        return trace_to_closed(f, avals, closed.jaxpr.debug_info), nonzero_out
+        full = trace_to_closed(f, avals, closed.jaxpr.debug_info)
+        read = {a for e in full.eqns for a in e.invars if type(a) is not Literal}
+        read |= {a for a in full.jaxpr.outvars if type(a) is not Literal}
+        used = [v in read for v in full.jaxpr.invars]
+        invars = [v for v, u in zip(full.jaxpr.invars, used, strict=True) if u]
+        return full.replace(jaxpr=full.jaxpr.replace(invars=invars)), used, nonzero_out
 
     return closed.derived(("transpose", linear_in, nonzero_ct), make)
 
