@@ -126,8 +126,12 @@ def array(
         out = ArrayImpl.from_numpy(_element(object, want), weak)
     elif isinstance(object, (np.ndarray, np.generic)):
         out = _from_numpy(object, dt)
-    elif isinstance(object, (list, tuple)):
-        out = _from_sequence(object, dt)
+    elif isinstance(object, (list, tuple, range)):
+        out = _from_sequence(list(object) if isinstance(object, range) else object, dt)
+    elif isinstance(object, (str, bytes)):
+        if dt is not None:
+            np.array(object).astype(dt)
+        raise _invalid(object)
     else:
         out = _from_other(object, dt, copy)
     rank = len(np.shape(out))
@@ -159,6 +163,9 @@ def _from_numpy(x: Any, dt: Any) -> Any:
     if x.dtype == dtypes.float0:
         return np.array(x)
     if not dtypes.is_array_dtype(x.dtype):
+        native = x.dtype.newbyteorder("=")
+        if native != x.dtype and dtypes.is_array_dtype(native):
+            return _from_numpy(x.astype(native), dt)
         if x.dtype.kind == "O":
             return _from_sequence(x.tolist(), dt) if x.ndim else array(x.item(), dt)
         raise _invalid(x)
@@ -804,6 +811,7 @@ def _with_kwargs(vmap: Any, f: Any, in_axes: Any) -> Any:
     return g
 
 
+@library_jit(static_argnames=("N", "increasing"))
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     """The Vandermonde matrix of a vector: its powers as columns."""
     from . import ufuncs as u

@@ -108,20 +108,20 @@ def delete(
         assume_unique_indices = True
     else:
         check_arraylike("delete", obj)
-        index = asarray(obj)
+        index = obj if isinstance(obj, np.ndarray) else asarray(obj)
         if dtypes.is_bool(index.dtype):
             if index.shape != (n,):
                 raise ValueError(
                     "np.delete(arr, obj): for boolean indices, obj must be one-dimensional with length matching specified axis."
                 )
-            return a[(*lead, _concrete_mask("delete", lax.bitwise_not(index)))]
+            return a[(*lead, ~np.asarray(_known("delete", index)))]
         if not dtypes.is_integer(index.dtype):
             raise ValueError(
                 "np.delete(arr, obj): for array inputs, obj must be a boolean or integer array, "
                 f"got {dtypes.dtype_name(index.dtype)}"
             )
     if assume_unique_indices and index.ndim <= 1:
-        index = ravel(index)
+        index = ravel(asarray(index))
         index = where(lax.lt(index, _zero(index)), lax.add(index, _const(n, index)), index)
         index = sort(clip(index, 0, n))
         k = index.size
@@ -145,10 +145,6 @@ def _known(who: str, x: Any) -> Any:
             raise ConcretizationTypeError(x, f"in jnp.{who}(), the indices must be known")
         return value
     return x
-
-
-def _concrete_mask(who: str, mask: Any) -> Any:
-    return np.asarray(_known(who, mask))
 
 
 def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Any:

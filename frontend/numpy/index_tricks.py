@@ -150,7 +150,7 @@ def ravel_multi_index(
     around and 'clip' takes the nearest index. `order` is 'C' or 'F'.
     """
     if len(multi_index) != len(dims):
-        raise ValueError(f"len(multi_index)={len(multi_index)} != len(dims)={len(dims)}")
+        raise AssertionError(f"len(multi_index)={len(multi_index)} != len(dims)={len(dims)}")
     check_arraylike("ravel_multi_index", *multi_index)
     dt = None if dtype is None else dtypes.check_user_dtype(dtype)
     sizes = tuple(operator.index(d) for d in dims)

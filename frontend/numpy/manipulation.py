@@ -53,7 +53,7 @@ def new_shape(who: str, x: Any, shape: Any) -> tuple[int, ...]:
                 f"Shapes must be 1D sequences of concrete values of integer type, got {dims}."
             ) from None
     if out.count(-1) > 1:
-        raise ValueError(f"can only specify one unknown dimension, got shape {tuple(out)}")
+        raise TypeError(f"can only specify one unknown dimension, got shape {tuple(out)}")
     if -1 in out:
         rest = math.prod(d for d in out if d != -1)
         if rest == 0 or size % rest:
@@ -142,6 +142,7 @@ def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[in
     return x if perm == list(range(n)) else lax.transpose(x, perm)
 
 
+@library_jit(static_argnames=("axis", "start"))
 def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
     """One axis moved back until it lies before position `start`."""
     x = _arg("rollaxis", a)
@@ -216,28 +217,31 @@ def _atleast(who: str, arys: tuple, f: Any) -> Any:
     return [f(_arg(who, a)) for a in arys]
 
 
+@library_jit
 def atleast_1d(*arys: Any) -> Any:
     """Arrays with at least one axis."""
-    return _atleast("atleast_1d", arys, lambda x: x if x.ndim >= 1 else lax.reshape(x, (1,)))
+    return _atleast("atleast_1d", arys, lambda x: x if x.ndim >= 1 else lax.expand_dims(x, (0,)))
 
 
+@library_jit
 def atleast_2d(*arys: Any) -> Any:
     """Arrays with at least two axes."""
 
     def f(x: Any) -> Any:
         if x.ndim >= 2:
             return x
-        return lax.reshape(x, (1, 1)) if x.ndim == 0 else lax.expand_dims(x, (0,))
+        return lax.expand_dims(x, (0, 1) if x.ndim == 0 else (0,))
 
     return _atleast("atleast_2d", arys, f)
 
 
+@library_jit
 def atleast_3d(*arys: Any) -> Any:
     """Arrays with at least three axes."""
 
     def f(x: Any) -> Any:
         if x.ndim == 0:
-            return lax.reshape(x, (1, 1, 1))
+            return lax.expand_dims(x, (0, 1, 2))
         if x.ndim == 1:
             return lax.expand_dims(x, (0, 2))
         return lax.expand_dims(x, (2,)) if x.ndim == 2 else x
@@ -337,36 +341,37 @@ def column_stack(tup: Any) -> Any:
     return concatenate(parts, 1)
 
 
+@library_jit
 def block(arrays: Any) -> Any:
-    """An array assembled from a nested list of blocks."""
+    """An array assembled from a nested list of blocks.
 
-    def build(x: Any, depth: int) -> tuple[Any, int]:
-        if isinstance(x, tuple):
-            raise ValueError("jax.numpy.block does not allow tuples, got " + repr(x))
-        if isinstance(x, list):
-            if not x:
-                raise ValueError("jax.numpy.block does not allow empty list arguments")
-            parts, levels = zip(*(build(e, depth + 1) for e in x), strict=True)
-            if len(set(levels)) != 1:
-                raise ValueError("jax.numpy.block: mismatched list depths")
-            rank = max(max(shape_and_rank(p) for p in parts), levels[0])
-            parts = tuple(
-                lax.reshape(asarray(p), (1,) * (rank - len(shape_of(p))) + tuple(shape_of(p)))
-                for p in parts
-            )
-            return concatenate(list(parts), -depth_axis(levels[0], depth)), levels[0]
-        check_arraylike("block", x)
-        return asarray(x), depth
-
-    def shape_and_rank(p: Any) -> int:
-        return len(shape_of(p))
-
-    def depth_axis(levels: int, depth: int) -> int:
-        return levels - depth
-
-    return build(arrays, 0)[0] if isinstance(arrays, list) else asarray(arrays)
+    The innermost lists are joined along the last axis, the next ones along the one before.
+    Raises ValueError for tuples, empty lists and lists of different depth.
+    """
+    out, _ = _block(arrays)
+    return out
 
 
+def _block(xs: Any) -> tuple[Any, int]:
+    """The assembled array, and the depth of its nesting."""
+    if isinstance(xs, tuple):
+        raise ValueError(f"jax.numpy.block does not allow tuples, got {xs}")
+    if not isinstance(xs, list):
+        check_arraylike("block", xs)
+        return asarray(xs), 1
+    if not xs:
+        raise ValueError("jax.numpy.block does not allow empty list arguments")
+    parts, depths = zip(*(_block(x) for x in xs), strict=True)
+    if any(d != depths[0] for d in depths):
+        raise ValueError("Mismatched list depths in jax.numpy.block")
+    rank = max(depths[0], max(p.ndim for p in parts))
+    parts = tuple(
+        p if p.ndim == rank else lax.expand_dims(p, tuple(range(rank - p.ndim))) for p in parts
+    )
+    return concatenate(list(parts), -depths[0]), depths[0] + 1
+
+
+@library_jit(static_argnames=("axis",))
 def append(arr: Any, values: Any, axis: int | None = None) -> Any:
     """`values` joined at the end of `arr` (both flattened if `axis` is None)."""
     check_arraylike("append", arr, values)
@@ -381,7 +386,9 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Any:
 def _sizes(who: str, n: int, where: Any, even: bool) -> list[int]:
     if np.ndim(where) == 0 and not isinstance(where, (list, tuple)):
         k = operator.index(where)
-        if k <= 0:
+        if k == 0:
+            raise ZeroDivisionError("integer division or modulo by zero")
+        if k < 0:
             raise ValueError("number sections must be larger than 0.")
         if even and n % k:
             raise ValueError("array split does not result in an equal division")
@@ -401,10 +408,10 @@ def _split(who: str, ary: Any, where: Any, axis: int, even: bool) -> list[Any]:
     if np.ndim(where) or isinstance(where, (list, tuple)):
         cuts = [operator.index(c) for c in where]
         edges = [0, *[min(max(c + n if c < 0 else c, 0), n) for c in cuts], n]
-        if any(b < a for a, b in itertools.pairwise(edges)):
-            return [
-                lax.slice_in_dim(x, a, max(a, b), axis=axis) for a, b in itertools.pairwise(edges)
-            ]
+        sizes = [b - a for a, b in itertools.pairwise(edges)]
+        if any(s < 0 for s in sizes):
+            raise ValueError(f"Sizes passed to split must be nonnegative, got {sizes}")
+        return list(lax.split(x, sizes, axis))
     return list(lax.split(x, _sizes(who, n, where, even), axis))
 
 
@@ -472,12 +479,18 @@ def repeat(
         k = int(repeats)
         if k < 0:
             raise ValueError(f"repeats must be non-negative, got {k}")
-        if k == 1:
-            return x
         shape = (*x.shape[: axis + 1], k, *x.shape[axis + 1 :])
         wide = lax.broadcast_in_dim(x, shape, tuple(i for i in range(x.ndim + 1) if i != axis + 1))
         return lax.reshape(wide, (*x.shape[:axis], n * k, *x.shape[axis + 1 :]))
     check_arraylike("repeat", repeats)
+    if isinstance(repeats, np.ndarray) and repeats.ndim <= 1 and total_repeat_length is None:
+        if repeats.size not in (1, n):
+            raise ValueError(
+                f"repeat: repeats has length {repeats.size}, but the axis has size {n}"
+            )
+        from .searching import take
+
+        return take(x, np.repeat(np.arange(n, dtype=np.int32), repeats), axis=axis, mode="clip")
     counts = asarray(repeats)
     if counts.ndim > 1:
         raise ValueError(f"repeat: repeats must be a scalar or 1-D, got shape {counts.shape}")
@@ -534,6 +547,7 @@ def fliplr(m: Any) -> Any:
     return flip(m, 1)
 
 
+@library_jit(static_argnames=("k", "axes"))
 def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
     """The array rotated by 90 degrees k times in the plane of two axes."""
     x = _arg("rot90", m)
@@ -611,6 +625,7 @@ def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Any:
     )
 
 
+@library_jit(static_argnames=("new_shape",))
 def resize(a: Any, new_shape: Any) -> Any:
     """The elements repeated in order to fill a shape."""
     x = ravel(_arg("resize", a))

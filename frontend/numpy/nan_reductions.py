@@ -127,8 +127,10 @@ def nanvar(
             "jax.numpy.var does not yet support real dtype parameters when computing the variance of "
             "an array of complex values. The semantics of numpy.var seem unclear in this case."
         )
-    x = convert(x, dt)
-    m = nanmean(x, axis, dtype=dt, keepdims=True, where=where) if mean is None else mean
+    narrow = dtypes.is_float(dt) and dt.itemsize < 4
+    wide = np.dtype(np.float32) if narrow else dt
+    x = convert(x, wide)
+    m = nanmean(x, axis, dtype=wide, keepdims=True, where=where) if mean is None else mean
     from .ufuncs import subtract
 
     centered = select(isnan(x), 0, subtract(x, m))

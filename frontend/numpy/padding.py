@@ -47,6 +47,8 @@ def _pairs(value: Any, rank: int, name: str) -> Widths:
         a = np.asarray(value, dtype=object)
         ints = np.vectorize(operator.index, otypes=[object])(a) if a.size else a
         wide = np.broadcast_to(ints, (rank, 2))
+    except TypeError:
+        raise TypeError(f"`{name}` must be of integral type.") from None
     except ValueError:
         raise ValueError(
             f"jnp.pad: {name} with {rank=} has unsupported shape {np.shape(value)}. Valid shapes are "
@@ -259,21 +261,13 @@ def _hashable(x: Any) -> Any:
 def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
     """The array with elements added around it.
 
-    `pad_width` is a number, a pair (before, after), one pair for each axis, or a dict from axes to
-    these. `mode` says what is added: constant (`constant_values`), edge, linear_ramp
+    `pad_width` is a number, a pair (before, after), or one pair for each axis. `mode` says what is added: constant (`constant_values`), edge, linear_ramp
     (`end_values`), maximum, mean, median, minimum (`stat_length`), reflect, symmetric
     (`reflect_type`), wrap, empty (zeros), or a function of (vector, widths, axis, options).
     Raises ValueError for negative widths and unknown options, NotImplementedError for other modes.
     """
     check_arraylike("pad", array)
     x = asarray(array)
-    if isinstance(pad_width, dict):
-        from .util import canonical_axis
-
-        pairs = [(0, 0)] * x.ndim
-        for i, w in pad_width.items():
-            pairs[canonical_axis(i, x.ndim)] = (w, w) if np.ndim(w) == 0 else tuple(w)
-        pad_width = pairs
     widths = _pairs(pad_width, x.ndim, "pad_width")
     if any(lo < 0 or hi < 0 for lo, hi in widths):
         raise ValueError("index can't contain negative values")

@@ -18,17 +18,11 @@ from .ufuncs import add, multiply, negative, true_divide
 from .util import (
     asarray,
     check_arraylike,
-    jit_as,
     promote_dtypes,
     promote_dtypes_inexact,
     rank0,
     shape_of,
 )
-
-
-@jit_as("atleast_1d")
-def _atleast_1d(x: Any) -> Any:
-    return atleast_1d(x)
 
 
 @library_jit(static_argnames=("unroll",))
@@ -123,7 +117,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
     p, k = promote_dtypes_inexact(p, k)
     if m < 0:
         raise ValueError("Order of integral must be positive (see polyder)")
-    k = _atleast_1d(k)
+    k = atleast_1d(k)
     if len(k) == 1:
         k = full((m,), k[0])
     if k.shape != (m,):
@@ -144,7 +138,7 @@ def poly(seq_of_zeros: Any) -> Any:
     """The polynomial with the given zeros and leading coefficient 1."""
     check_arraylike("poly", seq_of_zeros)
     (z,) = promote_dtypes_inexact(seq_of_zeros)
-    z = _atleast_1d(z)
+    z = atleast_1d(z)
     if z.ndim == 2 and z.shape[0] == z.shape[1] and z.shape[0] != 0:
         raise NotImplementedError(
             "poly of a matrix needs eigenvalues: linear algebra is not there yet"

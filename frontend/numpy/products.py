@@ -11,6 +11,7 @@ import numpy as np
 from .. import lax
 from ..core import dtypes
 from ..core.avals import get_aval
+from ..transforms.jit import library_jit
 from .manipulation import moveaxis, ravel, transpose
 from .util import (
     asarray,
@@ -176,6 +177,7 @@ def vecdot(
     return lax.squeeze(rows, (rows.ndim - 2, rows.ndim - 1))
 
 
+@library_jit
 def matvec(x1: Any, x2: Any, /) -> Any:
     """Matrix times vector over the last axes, broadcasting the others."""
     check_arraylike("matvec", x1, x2)
@@ -184,6 +186,7 @@ def matvec(x1: Any, x2: Any, /) -> Any:
     return lax.squeeze(out, (out.ndim - 1,))
 
 
+@library_jit
 def vecmat(x1: Any, x2: Any, /) -> Any:
     """Conjugated vector times matrix over the last axes, broadcasting the others."""
     check_arraylike("vecmat", x1, x2)
@@ -257,6 +260,7 @@ def tensordot(
     return _finish(_general(x, y, (pairs, ((), ())), precision, want), x, y, want)
 
 
+@library_jit
 def kron(a: Any, b: Any) -> Any:
     """Kronecker product."""
     check_arraylike("kron", a, b)
@@ -273,6 +277,7 @@ def kron(a: Any, b: Any) -> Any:
     )
 
 
+@library_jit(static_argnames=("axisa", "axisb", "axisc", "axis"))
 def cross(
     a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
 ) -> Any:

@@ -82,7 +82,10 @@ def _quantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool, squash_nan
             "method can only be 'linear', 'lower', 'higher', 'midpoint', 'nearest' or "
             "'inverted_cdf'"
         )
-    a, q = promote_dtypes_inexact(a, q)
+    (a,), (q,) = promote_dtypes_inexact(a), promote_dtypes_inexact(q)
+    if q.dtype != a.dtype:
+        dt = dtypes.promote(((a.dtype, False), (q.dtype, q.weak_type)))[0]
+        a, q = convert(a, dt), convert(q, dt)
     if dtypes.is_complex(a.dtype):
         raise ValueError(
             "quantile does not support complex input, as the operation is poorly defined."
@@ -110,9 +113,9 @@ def _pick(a: Any, q: Any, axis: int, method: str, window: bool) -> tuple[Any, ..
     a = lax.sort(a, dimension=axis)
     count, one, zero = (like(q, v) for v in (a.shape[axis], 1, 0))
     low, high, low_weight, high_weight = _positions(q, count, method)
-    low = convert(lax.clamp(zero, low, lax.sub(count, one)), _INT)
+    low = lax.clamp(zero, low, lax.sub(count, one))
     high = lax.clamp(zero, high, lax.sub(count, one))
-    high = convert(high, _INT)
+    low, high = convert(low, _INT), convert(high, _INT)
     n = q.ndim
     offsets = tuple(range(n, n + a.ndim - (not window)))
     dn = lax.GatherDimensionNumbers(offsets, () if window else (axis,), (axis,))

@@ -285,7 +285,7 @@ def average(
     w = asarray(weights)
     if w.shape != x.shape:
         if axis is None:
-            raise TypeError("Axis must be specified when shapes of a and weights differ.")
+            raise ValueError("Axis must be specified when shapes of a and weights differ.")
         if len(axes) != 1 or w.ndim != 1:
             raise TypeError("1D weights expected when shapes of a and weights differ.")
         if w.shape[0] != x.shape[axes[0]]:
@@ -316,9 +316,8 @@ def _var(
     dt = dtypes.to_inexact(x.dtype) if dtype is None else dtype
     if dtypes.is_complex(x.dtype) and not dtypes.is_complex(dt):
         dt = dtypes.to_complex(dt)
+    dt = dtypes.to_inexact(dt)
     result = dtypes.to_real(dt) if dtypes.is_complex(x.dtype) else dt
-    if dtypes.is_integer(dt) or dtypes.is_bool(dt):
-        dt = dtypes.default_float()
     wide = np.dtype(np.float32) if dtypes.is_float(dt) and dt.itemsize < 4 else dt
     x = convert(x, wide)
     axes = canonical_axes(axis, x.ndim)
@@ -561,7 +560,10 @@ def _cumulative_array_api(
             )
         axis = 0
     axis = canonical_axis(axis, x.ndim)
-    dt = sum_dtype(x.dtype) if dtype is None else dtypes.check_user_dtype(dtype)
+    if dtype is not None:
+        dt = dtypes.check_user_dtype(dtype)
+    else:
+        dt = sum_dtype(x.dtype) if who == "cumulative_sum" else x.dtype
     out = op(x, axis=axis, dtype=dt)
     if include_initial:
         from .creation import full

@@ -412,6 +412,7 @@ def argsort(
     return _argsort(a, axis=axis, stable=bool(stable), descending=bool(descending), dtype=dt)
 
 
+@library_jit(static_argnames=("axis",))
 def lexsort(keys: Any, axis: int = -1) -> Any:
     """Indices that sort by several keys, the last one being the most significant."""
     ks = list(keys) if isinstance(keys, (list, tuple)) else list(asarray(keys))
@@ -455,6 +456,7 @@ def _check_kth(x: Any, kth: int, axis: int) -> None:
         raise ValueError(f"kth(={k}) out of bounds ({n})")
 
 
+@library_jit
 def sort_complex(a: Any) -> Any:
     """Elements sorted by real, then imaginary part, as complex numbers."""
     check_arraylike("sort_complex", a)
@@ -528,6 +530,7 @@ def searchsorted(
     return _searchsorted(x, y, side=side, dtype=dt)
 
 
+@library_jit(static_argnames=("right", "method"))
 def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = None) -> Any:
     """Index of the bin to which each value belongs; `bins` ascends or descends."""
     check_arraylike("digitize", x, bins)

@@ -55,13 +55,13 @@ def cov(
         dt = dtypes.check_user_dtype(dtype)
         m = convert(m, dt)
         y = None if y is None else convert(y, dt)
-    x = _atleast_2d(m)
+    x = atleast_2d(m)
     if not rowvar and m.ndim != 1:
         x = transpose(x)
     if x.shape[0] == 0:
         return lax.full((0, 0), 0, x.dtype)
     if y is not None:
-        rows = _atleast_2d(y)
+        rows = atleast_2d(y)
         if not rowvar and rows.shape[0] != 1:
             rows = transpose(rows)
         x = concatenate([x, rows], 0)
@@ -103,11 +103,6 @@ def cov(
 def _squeeze(x: Any) -> Any:
     dims = tuple(i for i, s in enumerate(x.shape) if s == 1)
     return lax.squeeze(x, dims) if dims else x
-
-
-@jit_as("atleast_2d")
-def _atleast_2d(x: Any) -> Any:
-    return atleast_2d(x)
 
 
 def _check_weights(name: str, w: Any, x: Any) -> None:

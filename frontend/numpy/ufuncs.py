@@ -448,7 +448,7 @@ def isnan(x: Any, /) -> Any:
 
 def to_bool(x: Any) -> Any:
     """Whether elements differ from zero."""
-    return x if dtypes.is_bool(x.dtype) else lax.ne(x, full_scalar(x, 0))
+    return x if dtypes.is_bool(x.dtype) else lax.ne(x, fill_scalar(0, x.dtype))
 
 
 def _logical(name: str, op: Callable, doc: str) -> Callable:
@@ -584,9 +584,7 @@ def power(x1: Any, x2: Any, /) -> Any:
     TypeError where the exponent is static, and are undefined where it is not.
     """
     check_arraylike("power", x1, x2)
-    if (isinstance(x2, (int, np.integer)) and not isinstance(x2, (bool, np.bool_))) or _static_int(
-        x2
-    ):
+    if isinstance(x2, (int, np.integer)) or _static_int(x2):
         base = asarray(x1)
         if not dtypes.is_bool(base.dtype):
             n = operator.index(x2)

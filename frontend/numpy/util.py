@@ -291,7 +291,8 @@ def canonical_axis(axis: Any, rank: int, name: str = "axis") -> int:
             raise
         raise TypeError(f"{name} must be an integer, got {axis!r}") from None
     if not -rank <= i < rank:
-        raise ValueError(f"axis {i} is out of bounds for array of dimension {rank}")
+        # both a ValueError and an IndexError
+        raise np.exceptions.AxisError(f"axis {i} is out of bounds for array of dimension {rank}")
     return i % rank
 
 
