@@ -9,10 +9,10 @@ from collections.abc import Iterable
 
 from lingon.runtime._runtime import kernel_uses_blas, set_blas_routine
 
-__all__ = ["prepare_kernels"]
+__all__ = ["ROUTINES", "address_of", "prepare_kernels"]
 
 # Routine -> its element type, as Cython spells it.
-_ROUTINES = {
+ROUTINES = {
     "sgemm": r"(?:float|\w+_s)",
     "dgemm": r"(?:double|\w+_d)",
     "cgemm": r"(?:float complex|\w+float_complex|\w+_c)",
@@ -38,12 +38,13 @@ def prepare_kernels(names: Iterable[str]) -> None:
         return
     with _lock:
         if not _given:
-            for routine in _ROUTINES:
-                set_blas_routine(routine, _address(routine))
+            for routine in ROUTINES:
+                set_blas_routine(routine, address_of(routine))
             _given = True
 
 
-def _address(routine: str) -> int:
+def address_of(routine: str) -> int:
+    """Address of one of `ROUTINES` in SciPy. Raises ImportError as `prepare_kernels` does."""
     from scipy.linalg import cython_blas
 
     api = ctypes.pythonapi
@@ -54,7 +55,7 @@ def _address(routine: str) -> int:
     if capsule is None:
         raise ImportError(f"scipy.linalg.cython_blas has no routine {routine!r}")
     signature = name_of(capsule)
-    if not re.fullmatch(_SIGNATURE.format(t=_ROUTINES[routine]), signature.decode()):
+    if not re.fullmatch(_SIGNATURE.format(t=ROUTINES[routine]), signature.decode()):
         raise ImportError(
             f"scipy.linalg.cython_blas.{routine} has signature {signature.decode()!r}, which is not "
             "the one that the library kernels call"
