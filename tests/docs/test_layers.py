@@ -33,7 +33,7 @@ UPWARD = {
     "frontend/numpy/array_methods.py": ("api", "Array.to_device is device_put; found when called"),
 }
 
-MAX_LINES = 700
+MAX_LINES = 750
 # file -> why it is longer
 LONG = {
     "lingon/numpy.py": "one list of the public names, each on a line",
