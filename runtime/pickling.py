@@ -13,7 +13,7 @@ from lingon.runtime import _runtime
 
 def reduce_array(array: _runtime.ArrayImpl, protocol: int) -> tuple[Any, ...]:
     """What ``ArrayImpl.__reduce_ex__`` returns. The data may travel out of band."""
-    data = array._numpy().reshape(-1).view(np.uint8)
+    data: Any = array._numpy().reshape(-1).view(np.uint8)
     payload = pickle.PickleBuffer(data) if protocol >= 5 else data.tobytes()
     return array_from_state, (payload, array.dtype.name, array.shape, array.weak_type)
 

@@ -172,7 +172,7 @@ aval_of_type[int] = _int_aval
 aval_of_type[np.ndarray] = _numpy_aval
 
 
-def get_aval(x: Any) -> AbstractValue:
+def get_aval(x: Any) -> Any:
     """The aval of a tracer, array, NumPy array or scalar, or Python scalar.
 
     Raises TypeError for values of any other type.

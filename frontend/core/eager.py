@@ -34,8 +34,8 @@ def to_numpy(x: Any, aval: ShapedArray | None = None) -> np.ndarray:
     if base is not None:
         return to_numpy(base)
     if aval is None:
-        aval = get_aval(x)  # type: ignore[assignment]
-    return np.asarray(x, dtype=aval.dtype)  # type: ignore[union-attr]
+        aval = get_aval(x)
+    return np.asarray(x, dtype=aval.dtype)
 
 
 def from_numpy(x: Any, aval: ShapedArray) -> Any:
@@ -61,10 +61,10 @@ def as_array(x: Any) -> Any:
     if type(x) is ArrayImpl or hasattr(x, "_base_array"):
         return x
     aval = get_aval(x)
-    if aval.dtype == dtypes.float0:  # type: ignore[attr-defined]
+    if aval.dtype == dtypes.float0:
         return x
-    a = np.asarray(x, dtype=aval.dtype)  # type: ignore[attr-defined]
-    return ArrayImpl.from_numpy(a, aval.weak_type, copy=a is x or a.base is not None)  # type: ignore[attr-defined]
+    a = np.asarray(x, dtype=aval.dtype)
+    return ArrayImpl.from_numpy(a, aval.weak_type, copy=a is x or a.base is not None)
 
 
 class _Quiet(threading.local):
@@ -126,10 +126,7 @@ def evaluate(prim: Primitive, args: Sequence[Any], params: dict) -> Any:
     reference = prim.reference
     if type(reference) is Absent:
         return run_compiled(prim, args, avals, out, params)
-    ins = [
-        a._numpy() if type(a) is ArrayImpl else to_numpy(a, v)
-        for a, v in zip(args, avals)
-    ]
+    ins = [a._numpy() if type(a) is ArrayImpl else to_numpy(a, v) for a, v in zip(args, avals)]
     res = quietly(reference, ins, params)
     if prim.multiple_results:
         results: Any = [quietly(from_numpy, (r, a), {}) for r, a in zip(res, out, strict=True)]

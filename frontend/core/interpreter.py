@@ -13,10 +13,10 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
     """Bind each equation in order. Under the evaluation trace this is the NumPy interpreter."""
     if len(args) != len(jaxpr.invars):
         raise TypeError(f"jaxpr takes {len(jaxpr.invars)} arguments, got {len(args)}")
-    env: dict[Var, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+    env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     env.update(zip(jaxpr.invars, args, strict=True))
     # Values are dropped after their last use, so that memory is bounded by what is live.
-    last: dict[Var, int] = {}
+    last: dict[Any, int] = {}
     for i, eqn in enumerate(jaxpr.eqns):
         for a in eqn.invars:
             if type(a) is not Literal:

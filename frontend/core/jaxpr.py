@@ -20,7 +20,7 @@ class Var:
 
     __slots__ = ("aval", "count")
 
-    def __init__(self, aval: AbstractValue):
+    def __init__(self, aval: Any):
         self.aval = aval
         self.count = next(_counter)
 
@@ -105,11 +105,11 @@ class Jaxpr:
         self.debug_info = debug_info
 
     @property
-    def in_avals(self) -> list[AbstractValue]:
+    def in_avals(self) -> list[Any]:
         return [v.aval for v in self.invars]
 
     @property
-    def out_avals(self) -> list[AbstractValue]:
+    def out_avals(self) -> list[Any]:
         return [v.aval for v in self.outvars]
 
     def replace(self, **changes: Any) -> Jaxpr:
@@ -144,11 +144,11 @@ class ClosedJaxpr:
         self.cache: dict[Any, Any] = {}
 
     @property
-    def in_avals(self) -> list[AbstractValue]:
+    def in_avals(self) -> list[Any]:
         return self.jaxpr.in_avals
 
     @property
-    def out_avals(self) -> list[AbstractValue]:
+    def out_avals(self) -> list[Any]:
         return self.jaxpr.out_avals
 
     @property

@@ -59,7 +59,7 @@ def fill(docs: Sequence[Doc]) -> Doc:
 
 
 def render(doc: Doc, width: int) -> str:
-    """The document's text. Notes are aligned to the right of the longest line that has one."""
+    """The document's text. Notes are aligned to the right of the longest line."""
     lines: list[tuple[str, list[str]]] = []
     current: list[str] = []
     notes: list[str] = []
@@ -91,7 +91,9 @@ def render(doc: Doc, width: int) -> str:
 
 
 def _beside(lines: list[tuple[str, list[str]]]) -> list[str]:
-    edge = max((len(s) for s, notes in lines if notes), default=0)
+    if not any(notes for _, notes in lines):
+        return [s for s, _ in lines]
+    edge = max(len(s) for s, _ in lines)
     out = []
     for s, notes in lines:
         if not notes:

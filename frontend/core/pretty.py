@@ -66,9 +66,8 @@ class Names:
                 taken.add(n)
 
 
-def literal_text(x: Literal, shapes: bool = True) -> str:
+def literal_text(x: Literal) -> str:
     val, aval = x.val, x.aval
-    suffix = f":{aval.str_short()}" if shapes else ""
     dt = getattr(aval, "dtype", None)
     if isinstance(dt, np.dtype) and dt != dtypes.float0:
         v = np.asarray(val)
@@ -77,8 +76,8 @@ def literal_text(x: Literal, shapes: bool = True) -> str:
             item: Any = v.item() if v.dtype.kind in "biufc" else v.astype(np.float32).item()
             if dtypes.is_integer(dt):
                 item = int(item)
-            return f"{item}{suffix}"
-    return f"{val}{suffix}"
+            return f"{item}:{aval.str_short()}"
+    return f"{val}:{aval.str_short()}"
 
 
 def occurrences(jaxpr: Jaxpr) -> Iterator[tuple[Jaxpr, str, bool]]:
@@ -144,7 +143,7 @@ class Printer:
 
     def atom(self, a: Any) -> Doc:
         if isinstance(a, Literal):
-            return text(literal_text(a, self.shapes))
+            return text(literal_text(a))
         return text(self.names.of(a))
 
     def binder(self, v: Var) -> Doc:
@@ -176,7 +175,6 @@ class Printer:
         return f" : {{ {', '.join(sorted(map(str, jaxpr.effects)))} }}"
 
     def eqn(self, eqn: JaxprEqn) -> Doc:
-        out = [self.binder(v) for v in eqn.outvars]
         primitive, params = eqn.primitive, eqn.params
         if self.custom and primitive.params_text is not None:
             params = primitive.params_text(eqn)
@@ -184,6 +182,7 @@ class Printer:
             inner = eqn.params[primitive.calls].jaxpr
             if id(inner) not in self.shared:
                 self.names.share(inner, eqn)
+        out = [self.binder(v) for v in eqn.outvars]
         name = text((" = " if out else "") + primitive.name, self.note(eqn))
         rest = [text(" "), nest(2, fill([self.atom(a) for a in eqn.invars]))]
         if params:

@@ -161,8 +161,9 @@ def sample_array(rng: np.random.Generator, spec: Any, low: float, high: float) -
     if dt == np.bool_:
         return rng.integers(0, 2, shape).astype(bool)
     if dt.kind == "c":
-        return (rng.uniform(low, high, shape) + 1j * rng.uniform(low, high, shape)).astype(dt)
+        parts = rng.uniform(low, high, (2, *shape))
+        return np.asarray(parts[0] + 1j * parts[1]).astype(dt)
     if dt.kind in "iu":
         lo = max(int(low), 0) if dt.kind == "u" else int(low)
         return rng.integers(lo, max(int(high), lo + 1) + 1, shape).astype(dt)
-    return rng.uniform(low, high, shape).astype(dt)
+    return np.asarray(rng.uniform(low, high, shape)).astype(dt)

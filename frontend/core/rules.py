@@ -14,7 +14,7 @@ class Zero:
 
     __slots__ = ("aval",)
 
-    def __init__(self, aval: AbstractValue):
+    def __init__(self, aval: Any):
         self.aval = aval
 
     @staticmethod
@@ -31,7 +31,7 @@ class UndefinedPrimal:
 
     __slots__ = ("aval",)
 
-    def __init__(self, aval: AbstractValue):
+    def __init__(self, aval: Any):
         self.aval = aval
 
     def __repr__(self) -> str:

@@ -70,12 +70,12 @@ class ShapeDtypeStruct:
 def aval_of_struct(x: Any) -> ShapedArray:
     """The aval of a value, or of anything that has `shape` and `dtype`."""
     if type(x) in aval_of_type:
-        return get_aval(x)  # type: ignore[return-value]
+        return get_aval(x)
     if hasattr(x, "shape") and hasattr(x, "dtype"):
         return ShapedArray(
             x.shape, dtypes.canonicalize_dtype(x.dtype), getattr(x, "weak_type", False)
         )
-    return get_aval(x)  # type: ignore[return-value]
+    return get_aval(x)
 
 
 aval_of_type[ShapeDtypeStruct] = lambda x: ShapedArray(

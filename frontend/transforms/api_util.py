@@ -95,7 +95,8 @@ class _LazyDebugInfo(DebugInfo):
     __slots__ = ("_f", "_names", "_tree")
 
     def __init__(self, traced_for: str, f: Any, args_tree: Any):
-        self._f, self._tree, self._names = f, args_tree, None
+        self._f, self._tree = f, args_tree
+        self._names: list[str] | None = None
         self.traced_for = traced_for
         self.result_paths = None
 

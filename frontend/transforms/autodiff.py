@@ -75,7 +75,7 @@ def check_input(name: str, holomorphic: bool, allow_int: bool, x: Any) -> None:
 
 
 def check_output(name: str, holomorphic: bool, x: Any) -> None:
-    dt = get_aval(x).dtype  # type: ignore[attr-defined]
+    dt = get_aval(x).dtype
     if dtypes.is_extended(dt):
         raise TypeError(f"{name} with output element type {dtypes.dtype_name(dt)}")
     if holomorphic:
@@ -107,8 +107,8 @@ def _check_scalar(out_tree: Any, outs: Sequence[Any]) -> None:
         aval = get_aval(outs[0])
     except TypeError:
         raise TypeError(f"{msg}was {outs[0]!r}, of type {type(outs[0])}.") from None
-    if aval.shape != ():  # type: ignore[attr-defined]
-        raise TypeError(f"{msg}had shape: {aval.shape}.")  # type: ignore[attr-defined]
+    if aval.shape != ():
+        raise TypeError(f"{msg}had shape: {aval.shape}.")
 
 
 def _check_outputs_valid(f: Any, outs: Sequence[Any], traced_for: str) -> None:
@@ -278,19 +278,19 @@ def jvp(fun: Callable, primals: Any, tangents: Any, has_aux: bool = False) -> tu
     check_values([*ps, *ts])
     for p, t in zip(ps, ts, strict=True):
         pa, ta = get_aval(p), get_aval(t)
-        want = pa.at_least_vspace().dtype  # type: ignore[attr-defined]
-        if ta.dtype != want:  # type: ignore[attr-defined]
+        want = pa.at_least_vspace().dtype
+        if ta.dtype != want:
             raise TypeError(
                 "primal and tangent arguments to jax.jvp do not match; dtypes must be equal, or "
                 "in case of int/bool primal dtype the tangent dtype must be float0. Got primal "
-                f"dtype {dtypes.dtype_name(pa.dtype)} and so expected tangent dtype "  # type: ignore[attr-defined]
-                f"{dtypes.dtype_name(want)}, but got tangent dtype {dtypes.dtype_name(ta.dtype)} "  # type: ignore[attr-defined]
+                f"dtype {dtypes.dtype_name(pa.dtype)} and so expected tangent dtype "
+                f"{dtypes.dtype_name(want)}, but got tangent dtype {dtypes.dtype_name(ta.dtype)} "
                 "instead."
             )
-        if pa.shape != ta.shape:  # type: ignore[attr-defined]
+        if pa.shape != ta.shape:
             raise ValueError(
                 "jvp called with different primal and tangent shapes; Got primal shape "
-                f"{pa.shape} and tangent shape as {ta.shape}"  # type: ignore[attr-defined]
+                f"{pa.shape} and tangent shape as {ta.shape}"
             )
     args_tree = pytree.tree_structure((tuple(primals), {}))
     flat = FlatFun(fun, args_tree, has_aux)
@@ -305,7 +305,7 @@ def jvp(fun: Callable, primals: Any, tangents: Any, has_aux: bool = False) -> tu
 
     ts = [
         Zero.of(p) if get_aval(t).dtype == dtypes.float0 else t for p, t in zip(ps, ts, strict=True)
-    ]  # type: ignore[attr-defined]
+    ]
     outs, touts = jvp_flat(run, ps, ts)
     out = (
         pytree.tree_unflatten(flat.out_tree, outs),
@@ -343,7 +343,7 @@ class VJP:
         for c, want in zip(leaves, self._lin.out_avals, strict=True):
             check_values([c])
             aval = get_aval(c)
-            if aval.shape != want.shape or aval.dtype != want.dtype:  # type: ignore[attr-defined]
+            if aval.shape != want.shape or aval.dtype != want.dtype:
                 raise ValueError(
                     "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
                     f"{aval.str_short(long=True)}, but expected {want.str_short(long=True)} "
@@ -372,7 +372,7 @@ def vjp(fun: Callable, *primals: Any, has_aux: bool = False, reduce_axes: Any = 
     leaves, in_tree = pytree.tree_flatten(primals)
     check_values(leaves)
     avals = [get_aval(x) for x in leaves]
-    active = [a.at_least_vspace().dtype != dtypes.float0 for a in avals]  # type: ignore[attr-defined]
+    active = [a.at_least_vspace().dtype != dtypes.float0 for a in avals]
     args_tree = pytree.tree_structure((primals, {}))
     outs, out_tree, lin, aux = _linearize(fun, args_tree, leaves, active, has_aux, "vjp")
     pull = VJP(lin, in_tree, out_tree, active, avals, fun)
@@ -390,7 +390,7 @@ def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> Any:
     leaves, in_tree = pytree.tree_flatten(primals)
     check_values(leaves)
     avals = [get_aval(x) for x in leaves]
-    active = [a.at_least_vspace().dtype != dtypes.float0 for a in avals]  # type: ignore[attr-defined]
+    active = [a.at_least_vspace().dtype != dtypes.float0 for a in avals]
     args_tree = pytree.tree_structure((primals, {}))
     outs, out_tree, lin, aux = _linearize(fun, args_tree, leaves, active, has_aux, "linearize")
 
@@ -400,7 +400,7 @@ def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> Any:
             raise TypeError(f"expected {in_tree}, got {tree}")
         for p, t in zip(avals, ts, strict=True):
             want, got = p.at_least_vspace(), get_aval(t)
-            if want.shape != got.shape or want.dtype != got.dtype:  # type: ignore[attr-defined]
+            if want.shape != got.shape or want.dtype != got.dtype:
                 raise ValueError(
                     "linearized function called on tangent values inconsistent with the original "
                     f"primal values:\nGot tangent aval {got} for primal aval {p} but expected {want}."
@@ -423,11 +423,11 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Any = ()) -> Cal
     from .abstract import aval_of_struct
 
     leaves, in_tree = pytree.tree_flatten(primals)
-    avals = [aval_of_struct(x) for x in leaves]
+    avals: list[Any] = [aval_of_struct(x) for x in leaves]
     flat = FlatFun(fun, pytree.tree_structure((primals, {})))
     jaxpr, consts = trace_to_jaxpr(flat, avals, debug_info("linear_transpose", fun))
     out_tree = flat.out_tree
-    out_avals = [a.aval for a in jaxpr.outvars]
+    out_avals: list[Any] = [a.aval for a in jaxpr.outvars]
     for a in (*avals, *out_avals):
         if dtypes.is_bool(a.dtype) or dtypes.is_extended(a.dtype):
             raise TypeError(
@@ -443,7 +443,7 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Any = ()) -> Cal
             )
         for c, want in zip(cts, out_avals, strict=True):
             got = get_aval(c)
-            if got.shape != want.shape or got.dtype != want.dtype:  # type: ignore[attr-defined]
+            if got.shape != want.shape or got.dtype != want.dtype:
                 raise TypeError(
                     f"cotangent type does not match function output, expected {want} but got {got}"
                 )

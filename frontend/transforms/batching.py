@@ -54,7 +54,7 @@ class BatchTracer(Tracer):
     @property
     def aval(self) -> Any:
         if self._aval is None:
-            self._aval = unbatched(get_aval(self.value), self.dim)  # type: ignore[arg-type]
+            self._aval = unbatched(get_aval(self.value), self.dim)
         return self._aval
 
     def _origin_message(self) -> str:
@@ -75,7 +75,8 @@ class BatchTrace(Trace):
         return x, None
 
     def process_primitive(self, primitive: Primitive, args: Sequence[Any], params: dict) -> Any:
-        values, dims = [], []
+        values: list[Any] = []
+        dims: list[int | None] = []
         mapped = False
         for x in args:
             if type(x) is BatchTracer and x._trace is self:
@@ -148,7 +149,7 @@ def batch_jaxpr(
             return outs
 
         avals = [
-            a if d is None else batched(a, d, axis.size)  # type: ignore[arg-type]
+            a if d is None else batched(a, d, axis.size)
             for a, d in zip(closed.in_avals, dims, strict=True)
         ]
         return trace_to_closed(f, avals, closed.jaxpr.debug_info), out_dims

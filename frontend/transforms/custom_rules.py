@@ -332,7 +332,8 @@ class _FlatJVP:
 
     def __init__(self, owner: custom_jvp, static: list[Any], in_tree: Any, flat: FlatFun):
         self.owner, self.static, self.in_tree, self.flat = owner, static, in_tree, flat
-        self.rule, self.out_tree = owner.jvp, None
+        self.rule = owner.jvp
+        self.out_tree: Any = None
         self.__name__ = fun_name(self.rule)
 
     def __call__(
@@ -373,19 +374,19 @@ class _FlatJVP:
                 result.append(Zero(t.aval))
                 continue
             want, got = get_aval(p).at_least_vspace(), get_aval(t)
-            if want.shape != got.shape or want.dtype != got.dtype:  # type: ignore[attr-defined]
+            if want.shape != got.shape or want.dtype != got.dtype:
                 raise TypeError(
                     "Custom JVP rule must produce primal and tangent outputs with corresponding "
                     f"shapes and dtypes. Expected {want.str_short(long=True)} (tangent type of "
                     f"{get_aval(p).str_short(long=True)}) but got {got.str_short(long=True)}."
                 )
-            result.append(Zero(want) if want.dtype == dtypes.float0 else t)  # type: ignore[attr-defined]
+            result.append(Zero(want) if want.dtype == dtypes.float0 else t)
         return outs, result
 
 
 def _instantiate_user(t: Any) -> Any:
-    if type(t) is Zero and t.aval.dtype == dtypes.float0:  # type: ignore[attr-defined]
-        return np.zeros(t.aval.shape, dtypes.float0)  # type: ignore[attr-defined]
+    if type(t) is Zero and t.aval.dtype == dtypes.float0:
+        return np.zeros(t.aval.shape, dtypes.float0)
     return instantiate(t)
 
 
@@ -734,8 +735,8 @@ class _FlatVJP:
                 result.append(Zero(want))
                 continue
             got = get_aval(c)
-            if got.shape != want.shape or got.dtype != want.dtype:  # type: ignore[attr-defined]
-                what = "shapes" if got.shape != want.shape else "dtypes"  # type: ignore[attr-defined]
+            if got.shape != want.shape or got.dtype != want.dtype:
+                what = "shapes" if got.shape != want.shape else "dtypes"
                 names = pytree.keystr(pytree.tree_flatten_with_path(args)[0][i][0])
                 raise ValueError(
                     "Custom VJP bwd rule must produce an output with the same type as the args "
@@ -783,10 +784,7 @@ def closure_convert(fun: Callable, *example_args: Any) -> tuple[Callable, list[A
     jaxpr, consts = trace_to_jaxpr(
         flat, [get_aval(x) for x in leaves], debug_info("closure_convert", fun)
     )
-    hoist = [
-        isinstance(c, Tracer) and dtypes.is_inexact(get_aval(c).dtype)  # type: ignore[attr-defined]
-        for c in consts
-    ]
+    hoist = [isinstance(c, Tracer) and dtypes.is_inexact(get_aval(c).dtype) for c in consts]
     hoisted = [c for c, h in zip(consts, hoist, strict=True) if h]
     rest = [c for c, h in zip(consts, hoist, strict=True) if not h]
     n, out_tree = len(hoisted), flat.out_tree

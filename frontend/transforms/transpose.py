@@ -24,7 +24,7 @@ def backward_pass(
     equations that do not depend on linear inputs are run forward first. Returns a cotangent, or a
     symbolic zero, for each linear input, in order.
     """
-    known: dict[Var, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+    known: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     linear: set[Var] = set()
     rest = iter(args or ())
     for v, lin in zip(jaxpr.invars, linear_in, strict=True):

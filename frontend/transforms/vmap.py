@@ -39,7 +39,7 @@ def _mapped_size(
         if d is None:
             continue
         try:
-            shape = get_aval(x).shape  # type: ignore[attr-defined]
+            shape = get_aval(x).shape
         except TypeError:
             raise TypeError(f"Argument '{x}' of type {type(x)} is not a valid JAX type") from None
         if not isinstance(d, int):
@@ -54,7 +54,7 @@ def _mapped_size(
         sizes.append((i, d, shape[d]))
     found = {s for _, _, s in sizes} | ({axis_size} if axis_size is not None else set())
     if len(found) == 1:
-        return next(iter(found))  # type: ignore[return-value]
+        return next(iter(found))
     if not found:
         raise ValueError(
             f"{who} must have at least one non-None value in in_axes or axis_size must be specified"
@@ -138,7 +138,7 @@ def vmap(
         dims = [*arg_dims, *[0] * (len(leaves) - len(arg_dims))]
         size = _mapped_size("vmap", fun, in_tree, leaves, dims, axis_size)
         dims = [
-            d if d is None else d % len(get_aval(x).shape)  # type: ignore[attr-defined]
+            d if d is None else d % len(get_aval(x).shape)
             for x, d in zip(leaves, dims, strict=True)
         ]
         flat = FlatFun(fun, in_tree)
@@ -176,7 +176,7 @@ def _place(size: int, dim: int | None, want: int | None, x: Any, i: int, out_tre
                 f"at vmap out_axes{path}, got axis spec None but output was batched on axis {dim}"
             )
         return x
-    rank = len(get_aval(x).shape) + (dim is None)  # type: ignore[attr-defined]
+    rank = len(get_aval(x).shape) + (dim is None)
     if not -rank <= want < rank:
         raise ValueError(f"axis {want} is out of bounds for array of dimension {rank}")
     return move_batch_axis(size, dim, want % rank, x)
