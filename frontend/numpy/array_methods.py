@@ -144,7 +144,7 @@ def _iter_traced(self: Any) -> Any:
     def row(i: int) -> Any:
         return lax.squeeze(lax.slice(self, (i, *[0] * len(rest)), (i + 1, *rest), ones), (0,))
 
-    return iter([row(i) for i in range(self.shape[0])])
+    return map(row, range(self.shape[0]))
 
 
 assert operators.operators
