@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import source_info
-from .jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
+from .jaxpr import ClosedJaxpr, Jaxpr, Literal
 
 
 def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .avals import AbstractValue, ShapedArray, get_aval, tangent_dtype
+from .avals import ShapedArray, get_aval, tangent_dtype
 from .primitive import Primitive
 
 
