@@ -46,10 +46,18 @@ def excerpt_problem(shown: list[str], printed: list[str]) -> str | None:
     return None
 
 
+def instructions(lines: list[str]) -> set[str]:
+    """The mnemonics, with the kind of vector register if there is one."""
+    found = (re.match(r"\s+([a-z]\w+)\s.*?(%[xyz]mm)?\d*$", line) for line in lines)
+    return {f"{m.group(1)} {m.group(2) or ''}" for m in found if m}
+
+
 def test_excerpts_are_compared() -> None:
     assert excerpt_problem(["a", ELLIPSIS, "c"], ["a", "b", "c"]) is None
     assert excerpt_problem(["a", "c"], ["a", "b", "c"]) == "c"
     assert excerpt_problem([ELLIPSIS, "c", "a"], ["a", "b", "c"]) == "a"
+    code = ["\tvdivps\t%zmm1, %zmm3, %zmm3", "\tcallq\tf@PLT", ".LBB0_5:"]
+    assert instructions(code) == {"vdivps %zmm", "callq "}
 
 
 def test_there_are_commands() -> None:
@@ -68,8 +76,12 @@ def test_commands_print_what_the_page_shows(page: str, command: str, shown: list
         timeout=300,
     )
     assert done.returncode == 0, done.stderr
-    if "%zmm" in "".join(shown) and "%zmm" not in done.stdout:
-        pytest.skip("the page shows the code of a CPU with AVX-512")
+    if command.endswith("--to asm"):
+        if "%zmm" not in done.stdout:
+            pytest.skip("the page shows the code of a CPU with AVX-512")
+        # Registers and order differ from one such CPU to another.
+        assert instructions(shown) <= instructions(done.stdout.splitlines())
+        return
     problem = excerpt_problem(shown, done.stdout.splitlines())
     assert problem is None, f"{page}: {command} does not print {problem!r}"
 
