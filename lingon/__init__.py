@@ -82,23 +82,17 @@ assert _array_methods  # it gives arrays their operators and methods
 #: Submodules that are imported when they are first used.
 _submodules = frozenset(
     {
-        "core",
         "custom_derivatives",
-        "dlpack",
         "dtypes",
         "errors",
-        "interpreters",
         "lax",
         "nn",
         "numpy",
-        "ops",
         "random",
-        "scipy",
         "sharding",
         "stages",
         "tree",
         "tree_util",
-        "typing",
     }
 )
 
