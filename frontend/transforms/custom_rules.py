@@ -134,6 +134,17 @@ def _params_text(*names: str) -> Callable[[JaxprEqn], dict]:
     return text
 
 
+class _AnyName:
+    """The axis names that a function may use whose body is not known yet."""
+
+    def __contains__(self, name: Any) -> bool:
+        return True
+
+
+def _axis_names(params: dict) -> Any:
+    return _AnyName()
+
+
 _rule_names = frozenset({"jvp", "fwd", "bwd"})
 
 
@@ -194,6 +205,7 @@ custom_jvp_call_p = Primitive(
     transpose=_transpose,
     batch=_custom_jvp_batch,
     effects=_effects,
+    axis_names=_axis_names,
     params_text=_params_text("name", "call_jaxpr", "jvp", "symbolic_zeros"),
 )
 
@@ -571,6 +583,7 @@ custom_vjp_call_p = Primitive(
     transpose=_transpose,
     batch=_custom_vjp_batch,
     effects=_effects,
+    axis_names=_axis_names,
     params_text=_params_text("name", "bwd", "call_jaxpr", "fwd", "symbolic_zeros"),
 )
 

@@ -122,6 +122,15 @@ def _reduce_one(ctx, eqn, operand):
     return reduced(ctx, eqn.primitive.name, operand, eqn.params["axes"])
 
 
+_COLLECTIVE = {"psum": "reduce_sum", "pmax": "reduce_max", "pmin": "reduce_min"}
+
+
+@emits(*_COLLECTIVE)
+def _collective(ctx, eqn, operand):
+    """Reductions over axes of which vmap has made positions."""
+    return reduced(ctx, _COLLECTIVE[eqn.primitive.name], operand, eqn.params["axes"])
+
+
 @emits("argmax", "argmin")
 def _arg_extreme(ctx, eqn, operand):
     """Extreme value, then the least index that has it (or NaN): both passes vectorise."""
