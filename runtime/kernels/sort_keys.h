@@ -3,6 +3,7 @@
 #define LINGON_RUNTIME_KERNELS_SORT_KEYS_H
 
 #include "convert.h"
+#include "sort_avx512.h"
 
 namespace lingon {
 namespace {
@@ -240,10 +241,102 @@ E *radixParallel(E *data, E *scratch, int64_t n, int keyBits) {
   return data;
 }
 
-/// Sorts by (key, index); keys have keyBits bits. n < 2^32. Returns data or
-/// scratch, whichever holds the result.
+/// Integers that order as the elements do, if the elements are nothing else.
+template <class E> struct AsInteger {
+  static constexpr bool exists = false;
+  using type = uint64_t;
+};
+template <> struct AsInteger<KeyOnly<uint32_t>> {
+  static constexpr bool exists = true;
+  using type = uint32_t;
+};
+template <> struct AsInteger<KeyOnly<uint64_t>> {
+  static constexpr bool exists = true;
+  using type = uint64_t;
+};
+template <> struct AsInteger<Key32> {
+  static constexpr bool exists = true;
+  using type = uint64_t;
+};
+
+/// Elements of slack that sortElements needs behind its scratch space.
+constexpr int64_t SortSlack = 16;
+
+#if LINGON_KERNEL_LEVEL >= 4
+template <class E>
+E *sortVectors(E *data, E *scratch, int64_t n, bool parallel) {
+  using U = typename AsInteger<E>::type;
+  struct Piece {
+    int64_t begin, size;
+  };
+  constexpr int64_t most = 512;
+  Piece pieces[2 * most];
+  int64_t count = 1;
+  pieces[0] = {0, n};
+  if (parallel && n >= ParallelSort) {
+    // Every round splits all pieces; they find their scratch at their own
+    // place.
+    const int64_t wanted = minOf(4 * lingon_rt_num_threads(), most);
+    while (count < wanted) {
+      Piece next[2 * most];
+      parallelFor(count, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          auto [at, size] = pieces[i];
+          int64_t first = size, second = size;
+          Scratch<U> own(size > 4096 ? size + SortSlack : 0);
+          if (size > 4096)
+            splitPiece(reinterpret_cast<U *>(data) + at, size,
+                       static_cast<U *>(own), first, second);
+          next[2 * i] = {at, first};
+          next[2 * i + 1] = {at + second, size - second};
+        }
+      });
+      count *= 2;
+      memcpy(pieces, next, sizeof(Piece) * size_t(count));
+    }
+  }
+  parallelFor(count, 1, [&](int64_t begin, int64_t end) {
+    int64_t largest = 0;
+    for (int64_t i = begin; i < end; ++i)
+      largest = maxOf(largest, pieces[i].size);
+    const bool own = count > 1 && largest > 0;
+    Scratch<U> storage(own ? largest + SortSlack : 0);
+    U *room = own ? storage : reinterpret_cast<U *>(scratch);
+    for (int64_t i = begin; i < end; ++i) {
+      auto [at, size] = pieces[i];
+      E *piece = data + at;
+      if (size < 2 ||
+          quickSort(reinterpret_cast<U *>(piece), size, room, depthLimit(size)))
+        continue;
+      // Bad luck with the pivots; only bare integers can be in disorder here
+      // without harm, so the index, if there is one, is sorted by too.
+      KeyOnly<U> *keys = reinterpret_cast<KeyOnly<U> *>(piece);
+      KeyOnly<U> *sorted = radixSerial<8>(
+          keys, reinterpret_cast<KeyOnly<U> *>(room), size, 8 * int(sizeof(U)));
+      if (sorted != keys)
+        memcpy(keys, sorted, size_t(size) * sizeof(U));
+    }
+  });
+  return data;
+}
+#endif
+
+/// Sorts by (key, index); keys have keyBits bits. Elements with an index come
+/// in its order. n < 2^32; scratch has room for n + SortSlack elements. Returns
+/// data or scratch, whichever holds the result.
 template <class E>
 E *sortElements(E *data, E *scratch, int64_t n, int keyBits, bool parallel) {
+#if LINGON_KERNEL_LEVEL >= 4
+  if constexpr (AsInteger<E>::exists) {
+    using U = typename AsInteger<E>::type;
+    if (n <= networkLimit<U>) {
+      sortShort(reinterpret_cast<U *>(data), n);
+      return data;
+    }
+    if (keyBits > 16 || n < 4096)
+      return sortVectors(data, scratch, n, parallel);
+  }
+#endif
   if (n <= InsertionLimit) {
     insertionSort(data, n);
     return data;

@@ -122,7 +122,7 @@ void topK(KeyCodec<U, Kind> codec, const LingonBuffer &in,
   const int64_t room = maxOf(n, 2 * k + 64);
   const bool single = rows < lingon_rt_num_threads() && n >= ParallelSort;
   auto run = [&](int64_t begin, int64_t end) {
-    Scratch<E> storage(2 * room);
+    Scratch<E> storage(2 * room + SortSlack);
     for (int64_t r = begin; r < end; ++r) {
       const U *src = reinterpret_cast<const U *>(from.row(r));
       E *top = topOfRow<E>(codec, src, from.stride(), n, k, storage,
