@@ -85,6 +85,8 @@ def _reduce_batch(repeat: Callable[[Any, int], Any]) -> Callable[..., Any]:
             rest = tuple(a for a in axes if a != axis.name)
             out = repeat(x, axis.size)
             return (primitive.bind(out, **{**params, "axes": rest}) if rest else out), None
+        if not named:
+            x, d = front(x, d), 0
         new = tuple(
             d if named and a == axis.name else shifted((a,), d)[0] if isinstance(a, int) else a
             for a in axes
