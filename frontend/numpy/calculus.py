@@ -53,13 +53,8 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     x = concatenate(parts, axis) if len(parts) > 1 else x
     subtract = lax.ne if dtypes.is_bool(x.dtype) else lax.sub
     for _ in range(n):
-        m = x.shape[axis]
-        if m < 2:
-            upper = lax.slice_in_dim(x, min(1, m), m, axis=axis)
-            lower = lax.slice_in_dim(x, 0, max(m - 1, 0), axis=axis)
-        else:
-            upper = x[(slice(None),) * axis + (slice(1, None),)]
-            lower = x[(slice(None),) * axis + (slice(None, -1),)]
+        upper = x[(slice(None),) * axis + (slice(1, None),)]
+        lower = x[(slice(None),) * axis + (slice(None, -1),)]
         x = subtract(upper, lower)
     return x
 
@@ -104,7 +99,8 @@ def _slope(f: Any, h: Any, axis: int) -> Any:
     first = lax.sub(part(1, 2), part(0, 1))
     last = lax.sub(part(n - 1, n), part(n - 2, n - 1))
     middle = lax.mul(lax.sub(part(2, n), part(0, n - 2)), like(f, 0.5))
-    return lax.concatenate([lax.div(first, h), lax.div(middle, h), lax.div(last, h)], axis)
+    middle, last, first = lax.div(middle, h), lax.div(last, h), lax.div(first, h)
+    return lax.concatenate([first, middle, last], axis)
 
 
 @library_jit(static_argnames=("axis", "edge_order"))
@@ -174,8 +170,9 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
         (y,) = promote_dtypes_inexact(y)
         y = moveaxis(y, axis, -1)
         (dx,) = (convert(asarray(dx), y.dtype),)
-        ends = add(y[..., 0], y[..., -1])
-        return lax.mul(dx, lax.sub(_sum(y, axis=-1), lax.mul(like(y, 0.5), ends)))
+        total = _sum(y, axis=-1)
+        ends = lax.mul(like(y, 0.5), add(y[..., 0], y[..., -1]))
+        return lax.mul(dx, lax.sub(total, ends))
     check_arraylike("trapezoid", y, x)
     y, x = promote_dtypes_inexact(y, x)
     if x.ndim == 1:

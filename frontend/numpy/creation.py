@@ -18,7 +18,7 @@ from ..core.primitive import registry
 from ..core.trace import Tracer, eval_trace, state
 from ..transforms.jit import library_jit
 from .util import asarray as _plain
-from .util import aval_of, broadcast_to, canonical_axis, check_arraylike, convert
+from .util import aval_of, broadcast_to, canonical_axis, check_arraylike, convert, jit_as
 
 
 def _check_device(device: Any, out_sharding: Any = None) -> None:
@@ -164,7 +164,7 @@ def _from_numpy(x: Any, dt: Any) -> Any:
         return np.array(x)
     if not dtypes.is_array_dtype(x.dtype):
         native = x.dtype.newbyteorder("=")
-        if native != x.dtype and dtypes.is_array_dtype(native):
+        if dt is not None and native != x.dtype and dtypes.is_array_dtype(native):
             return _from_numpy(x.astype(native), dt)
         if x.dtype.kind == "O":
             return _from_sequence(x.tolist(), dt) if x.ndim else array(x.item(), dt)
@@ -186,6 +186,8 @@ def _from_sequence(x: Any, dt: Any) -> Any:
         if not leaves or (a.size == 0 and not any(isinstance(v, np.ndarray) for v in leaves)):
             return _from_numpy(a.astype(dtypes.default_float() if dt is None else dt), dt)
         if a.dtype.kind in "OUSMm" and a.dtype not in dtypes._category:
+            if dt is not None:
+                a.astype(dt)
             for v in leaves:
                 if isinstance(v, int):
                     continue
@@ -462,7 +464,7 @@ def arange(
     if state.trace is eval_trace and (dtypes.is_integer(want)):
         return ArrayImpl.from_numpy((lo + by * np.arange(count)).astype(want), False)
     line = iota(count, want)
-    scaled = registry["mul"].bind(fill_scalar(by, want), line)
+    scaled = line if by == 1 else registry["mul"].bind(fill_scalar(by, want), line)
     return registry["add"].bind(fill_scalar(lo, want), scaled)
 
 
@@ -651,8 +653,8 @@ def identity(n: Any, dtype: Any = None) -> Any:
 
 
 def _tri_mask(shape: Sequence[int], k: int) -> Any:
-    i, j = _iota2(shape, len(shape) - 2), _iota2(shape, len(shape) - 1)
-    return registry["ge"].bind(registry["add"].bind(i, fill_scalar(k, np.int32)), j)
+    i = registry["add"].bind(_iota2(shape, len(shape) - 2), fill_scalar(k, np.int32))
+    return registry["ge"].bind(i, _iota2(shape, len(shape) - 1))
 
 
 def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
@@ -689,22 +691,27 @@ def _triangle(who: str, m: Any, k: int, lower: bool) -> Any:
     )
 
 
-@library_jit(static_argnames=("k",))
 def diag(v: Any, k: int = 0) -> Any:
     """The k-th diagonal of a matrix, or the matrix with a vector on its k-th diagonal."""
     check_arraylike("diag", v)
-    v, k = _plain(v), operator.index(k)
+    return _diag(_plain(v), k=operator.index(k))
+
+
+@jit_as("_diag", static_argnames=("k",))
+def _diag(v: Any, k: int) -> Any:
     shape = aval_of(v).shape
     if len(shape) == 1:
+        from .selection import where
+
+        zero = fill_scalar(0, v.dtype)
         n = shape[0] + abs(k)
-        padded = registry["pad"].bind(
-            v, fill_scalar(0, aval_of(v).dtype), padding_config=((max(0, k), max(0, -k), 0),)
-        )
+        padded = registry["pad"].bind(v, zero, padding_config=((max(0, -k), max(0, k), 0),))
         i, j = _iota2((n, n), 0), _iota2((n, n), 1)
         mask = registry["eq"].bind(registry["add"].bind(i, fill_scalar(k, np.int32)), j)
-        return registry["select_n"].bind(
-            mask, zeros((n, n), aval_of(v).dtype), broadcast_to(padded, (n, n))
+        column = registry["broadcast_in_dim"].bind(
+            padded, shape=(n, 1), broadcast_dimensions=(0,), sharding=None
         )
+        return where(mask, column, zero)
     if len(shape) == 2:
         from .manipulation import diagonal
 
@@ -778,13 +785,9 @@ def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) 
         return tuple(parts)
     if not parts:
         return zeros((0,), dt)
-    rows = [
-        registry["broadcast_in_dim"].bind(
-            p, shape=(1, *dims), broadcast_dimensions=tuple(range(1, len(dims) + 1)), sharding=None
-        )
-        for p in parts
-    ]
-    return registry["concatenate"].bind(*rows, dimension=0)
+    from .manipulation import stack
+
+    return stack(parts)
 
 
 def fromfunction(

@@ -263,7 +263,7 @@ def i0(x: Any) -> Any:
 
 def _wrap_angle(x: Any, half: float) -> Any:
     """An angle in [-half, half), for angles that repeat after twice that."""
-    pi, two_pi = like(x, half), like(x, 2 * half)
+    pi, two_pi = rank0(half, x.dtype), rank0(2 * half, x.dtype)
     r = lax.rem(lax.add(x, pi), two_pi)
     r = lax.select(lax.lt(r, like(r, 0)), lax.add(r, two_pi), r)
     return lax.sub(r, pi)
@@ -275,7 +275,7 @@ def _log_add(x1: Any, x2: Any, exp: Any, factor: float | None) -> Any:
     big = lax.max(x1, x2)
 
     def scaled(v: Any) -> Any:
-        return v if factor is None else lax.mul(like(x1, factor), v)
+        return v if factor is None else lax.mul(rank0(factor, x1.dtype), v)
 
     if not dtypes.is_complex(dt):
         delta = lax.sub(x1, x2)

@@ -42,11 +42,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     count = operator.index(bins)
     limits: Any
     if range is None:
-        limits = (
-            asarray_checked([0.0, 1.0])
-            if x.size == 0
-            else concatenate([lax.expand_dims(_min(x), (0,)), lax.expand_dims(_max(x), (0,))])
-        )
+        limits = concatenate([lax.expand_dims(_min(x), (0,)), lax.expand_dims(_max(x), (0,))])
     else:
         limits = _arraylike_sequence(range)
     limits = convert(limits, dt)

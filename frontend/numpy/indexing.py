@@ -400,7 +400,15 @@ def make_indexer(entries: Sequence[Any], shape: Sequence[int]) -> Indexer:
         full = []
         for c in columns:
             if isinstance(c, np.ndarray) and c.shape != (*batch_shape, 1):
-                c = np.broadcast_to(c, (*batch_shape, 1))
+                if c.size == 1:
+                    c = registry["broadcast_in_dim"].bind(
+                        c.reshape(()),
+                        shape=(*batch_shape, 1),
+                        broadcast_dimensions=(),
+                        sharding=None,
+                    )
+                else:
+                    c = np.broadcast_to(c, (*batch_shape, 1))
             if np.shape(c) != (*batch_shape, 1):
                 c = registry["broadcast_in_dim"].bind(
                     c,

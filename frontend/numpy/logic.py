@@ -12,7 +12,6 @@ from ..transforms.jit import library_jit
 from .reductions import all as _all
 from .ufuncs import isfinite, isnan, logical_and, logical_or
 from .util import (
-    broadcast_shapes,
     check_arraylike,
     convert,
     promote_args,
@@ -66,10 +65,10 @@ def array_equiv(a1: Any, a2: Any) -> Any:
     """Whether two arrays are equal after broadcasting."""
     check_arraylike("array_equiv", a1, a2)
     try:
-        broadcast_shapes(shape_of(a1), shape_of(a2))
+        a1, a2 = promote_args("array_equiv", a1, a2)
     except ValueError:
         return rank0(False, np.dtype(bool))
-    return _all(lax.eq(*promote_args("array_equiv", a1, a2)))
+    return _all(lax.eq(a1, a2))
 
 
 __all__ = ["allclose", "array_equal", "array_equiv", "isclose"]

@@ -15,7 +15,7 @@ from ..core import dtypes
 from ..core.errors import ConcretizationTypeError
 from ..core.trace import Tracer
 from ..transforms.jit import library_jit
-from .creation import array, fill_scalar
+from .creation import array
 from .util import (
     asarray,
     aval_of,
@@ -187,7 +187,6 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
             np.exceptions.ComplexWarning,
             stacklevel=3,
         )
-        x = lax.real(x)
     out = convert(x, dt)
     return array(out, copy=True) if copy and out is x else out
 
@@ -452,7 +451,7 @@ def tile(A: Any, reps: Any) -> Any:
     rank = max(len(r), x.ndim)
     r = (1,) * (rank - len(r)) + r
     if x.ndim < rank:
-        x = lax.reshape(x, (1,) * (rank - x.ndim) + x.shape)
+        x = lax.expand_dims(x, tuple(range(rank - x.ndim)))
     return lax.tile(x, r)
 
 
@@ -664,14 +663,14 @@ def _diagonal(x: Any, offset: int, axis1: int, axis2: int) -> Any:
     x = moveaxis(x, (axis1, axis2), (-2, -1))
     rows, cols = x.shape[-2:]
     n = max(0, min(rows + min(offset, 0), cols - max(offset, 0)))
-    i = arange(n)
-    return x[(..., i - min(offset, 0), i + max(offset, 0))]
+    i, j = (arange(n), arange(abs(offset), n + abs(offset)))
+    return x[(..., i, j) if offset >= 0 else (..., j, i)]
 
 
 _diagonal._jit.info.name = "diagonal"  # type: ignore[attr-defined]
 
 
-@library_jit(static_argnames=("offset", "axis1", "axis2", "dtype"))
+@library_jit(static_argnames=("axis1", "axis2", "dtype"))
 def trace(
     a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: None = None
 ) -> Any:
@@ -688,7 +687,7 @@ def trace(
     x = moveaxis(x, (axis1, axis2), (-2, -1))
     i = lax.broadcasted_iota(np.dtype(np.int32), x.shape[-2:], 0)
     j = lax.broadcasted_iota(np.dtype(np.int32), x.shape[-2:], 1)
-    mask = lax.eq(lax.add(i, fill_scalar(offset, np.int32)), j)
+    mask = lax.eq(lax.add(i, convert(offset, np.dtype(np.int32))), j)
     return _sum(where(mask, x, zeros_like(x)), axis=(-2, -1), dtype=dtype)
 
 

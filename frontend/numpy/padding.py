@@ -155,7 +155,9 @@ def _pad_stat(x: Any, widths: Widths, lengths: Any, f: Callable) -> Any:
 
 
 def _round(v: Any) -> Any:
-    return lax.round(v, lax.RoundingMethod.TO_NEAREST_EVEN) if dtypes.is_inexact(v.dtype) else v
+    from .ufuncs import round
+
+    return round(v) if dtypes.is_inexact(v.dtype) else v
 
 
 def _pad_mirror(x: Any, widths: Widths, mode: str, kind: str) -> Any:

@@ -105,7 +105,8 @@ def polyder(p: Any, m: int = 1) -> Any:
     n = len(p)
     powers = lax.add(rank0(m, p.dtype), arange(n - m, dtype=p.dtype))
     table = lax.sub(lax.expand_dims(powers, (0,)), lax.expand_dims(arange(m, dtype=p.dtype), (1,)))
-    return lax.mul(p[:-m], lax.rev(prod(table, axis=0), (0,)))
+    factors = prod(table, axis=0)
+    return lax.mul(p[:-m], lax.rev(factors, (0,)))
 
 
 @library_jit(static_argnames=("m",))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -52,10 +53,7 @@ def dot(
     """Sum over the last axis of `a` and the second to last (or only) axis of `b`."""
     x, y, want = _prepare("dot", a, b, preferred_element_type)
     if x.ndim == 0 or y.ndim == 0:
-        from .ufuncs import multiply
-
-        out = multiply(x, y)
-        return out if want is None else convert(out, want)
+        return _finish(_general(x, y, (((), ()), ((), ())), precision, want), x, y, want)
     k = 0 if y.ndim == 1 else y.ndim - 2
     _same_size("dot", x, x.ndim - 1, y, k)
     return _finish(_general(x, y, (((x.ndim - 1,), (k,)), ((), ())), precision, want), x, y, want)
@@ -98,8 +96,8 @@ def matmul(
     try:
         batch = broadcast_shapes(bx, by)
     except ValueError:
-        raise TypeError(
-            f"matmul: shapes {x.shape} and {y.shape} cannot be broadcast together"
+        raise ValueError(
+            f"Incompatible types for matmul arguments: {aval_of(x)} and {aval_of(y)}"
         ) from None
     # Only axes that both operands really have are batch axes; the others stay free axes.
     rank = len(batch)
@@ -167,33 +165,33 @@ def vecdot(
     a, b = asarray(x1), asarray(x2)
     if a.shape[canonical_axis(axis, a.ndim)] != b.shape[canonical_axis(axis, b.ndim)]:
         raise ValueError(f"axes must match; got shapes {a.shape} and {b.shape} with axis={axis}")
+    from .functional import vectorize
+
     a, b = moveaxis(a, axis, -1), moveaxis(b, axis, -1)
-    if dtypes.is_complex(a.dtype):
-        a = lax.conj(a)
-    rows = matmul(
-        lax.expand_dims(a, (a.ndim - 1,)), lax.expand_dims(b, (b.ndim,)), precision=precision,
-        preferred_element_type=preferred_element_type,
-    )  # fmt: skip
-    return lax.squeeze(rows, (rows.ndim - 2, rows.ndim - 1))
+    product = functools.partial(
+        vdot, precision=precision, preferred_element_type=preferred_element_type
+    )
+    return vectorize(product, signature="(n),(n)->()")(a, b)
 
 
 @library_jit
 def matvec(x1: Any, x2: Any, /) -> Any:
     """Matrix times vector over the last axes, broadcasting the others."""
+    from .functional import vectorize
+
     check_arraylike("matvec", x1, x2)
-    b = asarray(x2)
-    out = matmul(x1, lax.expand_dims(b, (b.ndim,)))
-    return lax.squeeze(out, (out.ndim - 1,))
+    return vectorize(matmul, signature="(n,m),(m)->(n)")(x1, x2)
 
 
 @library_jit
 def vecmat(x1: Any, x2: Any, /) -> Any:
     """Conjugated vector times matrix over the last axes, broadcasting the others."""
+    from .functional import vectorize
+
     check_arraylike("vecmat", x1, x2)
     a = asarray(x1)
     a = lax.conj(a) if dtypes.is_complex(a.dtype) else a
-    out = matmul(lax.expand_dims(a, (a.ndim - 1,)), x2)
-    return lax.squeeze(out, (out.ndim - 2,))
+    return vectorize(matmul, signature="(n),(n,m)->(m)")(a, x2)
 
 
 def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
@@ -217,8 +215,8 @@ def outer(a: Any, b: Any, out: None = None) -> Any:
     from .ufuncs import multiply
 
     x, y = promote_dtypes(a, b)
-    x, y = ravel(x), ravel(y)
-    return multiply(lax.expand_dims(x, (1,)), lax.expand_dims(y, (0,)))
+    column = lax.expand_dims(ravel(x), (1,))
+    return multiply(column, lax.expand_dims(ravel(y), (0,)))
 
 
 def tensordot(

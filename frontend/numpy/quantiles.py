@@ -83,26 +83,27 @@ def _quantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool, squash_nan
             "'inverted_cdf'"
         )
     (a,), (q,) = promote_dtypes_inexact(a), promote_dtypes_inexact(q)
+    dt = a.dtype
     if q.dtype != a.dtype:
-        dt = dtypes.promote(((a.dtype, False), (q.dtype, q.weak_type)))[0]
-        a, q = convert(a, dt), convert(q, dt)
+        wide = dtypes.promote(((a.dtype, False), (q.dtype, q.weak_type)))[0]
+        a, q = convert(a, wide), convert(q, wide)
     if dtypes.is_complex(a.dtype):
         raise ValueError(
             "quantile does not support complex input, as the operation is poorly defined."
         )
     if q.ndim > 1:
         raise ValueError(f"q must be have rank <= 1, got shape {q.shape}")
-    full_shape, dt, lead = a.shape, a.dtype, q.shape
+    full_shape, lead = a.shape, q.shape
     axes = canonical_axes(axis, a.ndim)
     merged = axis is None or isinstance(axis, (tuple, list))
     a, axis = _one_axis(a, axis)
-    window = keepdims and not merged and not squash_nans
+    window = keepdims and not squash_nans
     if squash_nans:
         low, high, low_weight, high_weight = _pick_without_nans(a, q, axis, method)
     else:
         low, high, low_weight, high_weight = _pick(a, q, axis, method, window)
     out = _combine(method, low, high, low_weight, high_weight)
-    if keepdims and not window:
+    if keepdims and (merged or not window):
         kept = tuple(1 if i in axes else s for i, s in enumerate(full_shape))
         out = lax.reshape(out, (*lead, *kept))
     return convert(out, dt)
@@ -142,8 +143,8 @@ def _pick_without_nans(a: Any, q: Any, axis: int, method: str) -> tuple[Any, ...
     n = q.ndim
     if counts.ndim:
         q = lax.broadcast_in_dim(q, (*q.shape, *(1,) * counts.ndim), tuple(range(n)))
-        if n:
-            counts = lax.expand_dims(counts, (0,))
+    if n:
+        counts = lax.expand_dims(counts, (0,))
     one, zero = like(q, 1), like(q, 0)
     low, high, low_weight, high_weight = _positions(q, counts, method)
     low = lax.max(zero, lax.min(low, lax.sub(counts, one)))

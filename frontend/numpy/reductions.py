@@ -496,7 +496,7 @@ def _cumulative(who: str, op: Callable, a: Any, axis: Any, dtype: Any, fill: Any
         x, i = (lax.reshape(x, (x.size,)) if x.ndim != 1 else x), 0
     else:
         i = canonical_axis(axis, x.ndim)
-    if fill is not None and dtypes.is_inexact(x.dtype):
+    if fill is not None:
         from .selection import where
 
         x = where(lax.ne(x, x), fill_scalar(fill, x.dtype), x)

@@ -21,6 +21,7 @@ from .util import (
     canonical_axis,
     check_arraylike,
     convert,
+    like,
     promote_dtypes,
     shape_of,
 )
@@ -58,9 +59,7 @@ def take(
     check_arraylike("take", a, indices)
     index = asarray(indices)
     if not (dtypes.is_integer(index.dtype) or dtypes.is_bool(index.dtype)):
-        raise TypeError(
-            f"take requires ndarray or scalar arguments, and indices of integer type, got {dtypes.dtype_name(index.dtype)}"
-        )
+        raise ValueError("indices must have an integer type")
     return _take(
         a,
         index,
@@ -102,7 +101,7 @@ def _take(
         if dtypes.is_signed(i.dtype):
             from .selection import where
 
-            i = where(lax.lt(i, fill_scalar(0, i.dtype)), lax.add(i, fill_scalar(n, i.dtype)), i)
+            i = where(lax.lt(i, fill_scalar(0, i.dtype)), lax.add(i, like(i, n)), i)
     if n == 0 and i.size:
         raise IndexError(f"Cannot do a non-empty jnp.take() from an empty axis of shape {x.shape}")
     rank = i.ndim
@@ -288,18 +287,19 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
             raise ValueError(f"nonzero: size must be non-negative, got {n}")
         fills = _fills(fill_value, x.ndim)
         return tuple(broadcast_to(convert(f, dt), (n,)) for f in fills)
+    from .reductions import cumsum
     from .selection import clip
 
-    ranks = lax.cumsum(convert(lax.reshape(mask, (mask.size,)), dt), 0)
+    ranks = cumsum(mask)
     counts = zeros((n,), dt).at[clip(ranks, 0)].add(1, mode="drop")
-    flat = lax.cumsum(counts, 0)
+    flat = cumsum(counts)
     out = []
     stride = mask.size
     from .ufuncs import floor_divide, remainder
 
     for s in mask.shape:
         stride //= s
-        out.append(remainder(floor_divide(flat, fill_scalar(stride, dt)), fill_scalar(s, dt)))
+        out.append(remainder(floor_divide(flat, fill_scalar(stride, dt)), s))
     if fill_value is not None:
         from .reductions import sum as _sum
         from .selection import where
@@ -351,7 +351,7 @@ def _no_order(who: str, kind: Any, order: Any) -> None:
             f"'kind' argument to {who} is ignored; only 'stable' sorts are supported.", stacklevel=3
         )
     if order is not None:
-        raise ValueError(f"'order' argument to {who} is not supported.")
+        raise TypeError(f"'order' argument to {who} is not supported.")
 
 
 @library_jit(static_argnames=("axis", "stable", "descending"))
@@ -429,31 +429,47 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
     return lax.sort((*ks[::-1], line), axis, num_keys=len(ks))[-1]
 
 
+@library_jit(static_argnames=("kth", "axis"))
 def partition(a: Any, kth: int, axis: int = -1) -> Any:
     """Elements ordered so that those before position `kth` are not larger, those after not smaller."""
     check_arraylike("partition", a)
     x = asarray(a)
     if dtypes.is_complex(x.dtype):
         raise NotImplementedError("jnp.partition for complex dtype is not implemented.")
-    _check_kth(x, kth, axis)
-    return sort(x, axis)
+    k, i = _kth(x, kth, axis)
+    smallest, _ = _bottom_k(x, k + 1, i)
+    largest, _ = lax.top_k(x, x.shape[i] - k - 1, axis=i)
+    return lax.concatenate([smallest, largest], i)
 
 
+@library_jit(static_argnames=("kth", "axis"))
 def argpartition(a: Any, kth: int, axis: int = -1) -> Any:
     """Indices that partition around position `kth`."""
     check_arraylike("argpartition", a)
     x = asarray(a)
     if dtypes.is_complex(x.dtype):
         raise NotImplementedError("jnp.argpartition for complex dtype is not implemented.")
-    _check_kth(x, kth, axis)
-    return argsort(x, axis)
+    k, i = _kth(x, kth, axis)
+    n = x.shape[i]
+    _, first = _bottom_k(x, k + 1, i)
+    # the others in any order: what is not taken yet is marked by a one
+    marks = put_along_axis(lax.full(x.shape, 1.0, np.float32), first, 0.0, i, inplace=False)
+    _, rest = lax.top_k(marks, n - k - 1, axis=i)
+    return lax.concatenate([first, rest], i)
 
 
-def _check_kth(x: Any, kth: int, axis: int) -> None:
-    n = x.shape[canonical_axis(axis, x.ndim)]
-    k = operator.index(kth)
-    if not -n <= k < n:
-        raise ValueError(f"kth(={k}) out of bounds ({n})")
+def _bottom_k(x: Any, k: int, axis: int) -> Any:
+    """The k smallest elements and their indices."""
+    if dtypes.is_unsigned(x.dtype):
+        values, index = lax.top_k(lax.bitwise_not(x), k, axis=axis)
+        return lax.bitwise_not(values), index
+    values, index = lax.top_k(lax.neg(x), k, axis=axis)
+    return lax.neg(values), index
+
+
+def _kth(x: Any, kth: int, axis: int) -> tuple[int, int]:
+    i = canonical_axis(axis, x.ndim)
+    return canonical_axis(kth, x.shape[i]), i
 
 
 @library_jit
@@ -461,7 +477,8 @@ def sort_complex(a: Any) -> Any:
     """Elements sorted by real, then imaginary part, as complex numbers."""
     check_arraylike("sort_complex", a)
     x = asarray(a)
-    return convert(sort(x, 0 if x.ndim == 1 else -1), dtypes.to_complex(x.dtype))
+    out = lax.sort(x, 0 if x.ndim == 1 else -1) if x.ndim else x
+    return convert(out, dtypes.to_complex(x.dtype))
 
 
 # --- searching sorted arrays ---------------------------------------------------------------
@@ -474,7 +491,9 @@ def _searchsorted(a: Any, v: Any, side: str, dtype: Any) -> Any:
 
     def before(x: Any, y: Any) -> Any:
         """Whether x sorts before y (or equal, from the right)."""
-        cmp = lax.lt(x, y) if side == "left" else lax.le(x, y)
+        from .ufuncs import less, less_equal
+
+        cmp = less(x, y) if side == "left" else less_equal(x, y)
         if dtypes.is_inexact(x.dtype) and not dtypes.is_complex(x.dtype):
             y_nan, x_nan = lax.ne(y, y), lax.ne(x, x)
             if side == "left":

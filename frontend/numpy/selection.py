@@ -37,17 +37,13 @@ def where(
     """Elements of `x` where `condition` holds, of `y` elsewhere; all three broadcast.
 
     With `condition` alone: its `nonzero`, for which `size` gives a static length (padded with
-    `fill_value`). Raises ValueError where only one of `x` and `y` is given.
+    `fill_value`). Raises TypeError where only one of `x` and `y` is given.
     """
     if x is None and y is None:
         check_arraylike("where", condition)
         from .searching import nonzero
 
         return nonzero(condition, size=size, fill_value=fill_value)
-    if x is None or y is None:
-        raise ValueError(
-            "Either both or neither of the x and y arguments should be provided to jax.numpy.where"
-        )
     check_arraylike("where", condition, x, y)
     if size is not None or fill_value is not None:
         raise ValueError(

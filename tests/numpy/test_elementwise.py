@@ -81,12 +81,19 @@ def test_binary_special_values(name: str, full: bool) -> None:
         check(f, g, x, y, jaxpr=False, jit=full, loose=_loose(name))
 
 
+#: name: why its printed jaxpr is not jax's for weakly typed arguments.
+WEAK = {
+    "float_power": "0 to a complex power is 0, and NaN in jax",
+}
+
+
 @pytest.mark.parametrize("name", BINARY)
 def test_binary_with_python_scalars(name: str, full: bool) -> None:
     f, g = getattr(jnp, name), getattr(lnp, name)
     dts = sample(ALL, 2, full, name)
     for dt, s in sample(product(dts, (2, 1.5, True, 0.5 + 1j)), 4, full, name):
-        check(f, g, array((3,), dt, name), s, jit=full, loose=_loose(name))
+        x = array((3,), dt, name, low=1 if name == "float_power" else -3)
+        check(f, g, x, s, jaxpr=name not in WEAK, jit=full, loose=_loose(name))
         check(f, g, s, array((3,), dt, name, low=0), jaxpr=False, jit=False, loose=_loose(name))
 
 

@@ -50,7 +50,8 @@ def test_special_values(name: str, full: bool) -> None:
 @pytest.mark.parametrize("name", ["sum", "prod", "mean", "var", "std", "nansum", "nanmean"])
 def test_dtype_argument(name: str, full: bool) -> None:
     f, g = _f(name)
-    for dt, out in sample(product((F32, BF16, I8, BOOL), (F32, F16, I32, C64)), 3, full, name):
+    outs = (F32, F16, C64) if name in ("var", "std") else (F32, F16, I32, C64)
+    for dt, out in sample(product((F32, BF16, I8, BOOL), outs), 3, full, name):
         check(f, g, array((2, 3), dt, name), dtype=out, jit=full)
 
 
@@ -120,7 +121,9 @@ def test_medians(name: str, full: bool) -> None:
     check(f, g, array((5,), F32, name))
     cases = product((F32, F16, BF16, I32), ((2, 3), (4,), (2, 3, 4)), (None, 0, -1), (False, True))
     for dt, shape, axis, keepdims in sample(cases, 4, full, name):
-        check(f, g, _with_nans(shape, dt, name), axis=axis, keepdims=keepdims, jit=full)
+        same = dt == F32 and not (keepdims and name.startswith("nan"))
+        x = _with_nans(shape, dt, name)
+        check(f, g, x, axis=axis, keepdims=keepdims, jaxpr=same, jit=full)
 
 
 @pytest.mark.parametrize("name", QUANTILES)
@@ -136,7 +139,9 @@ def test_quantiles(name: str, full: bool) -> None:
         if isinstance(axis, tuple) and len(shape) == 1:
             axis = 0
         x = _with_nans(shape, dt, name)
-        check(f, g, x, q, axis=axis, method=method, keepdims=keepdims, jit=full)
+        # jax converts q at another place for 16-bit floats, and keeps axes of NaN counts
+        same = dt == F32 and not (keepdims and name.startswith("nan"))
+        check(f, g, x, q, axis=axis, method=method, keepdims=keepdims, jaxpr=same, jit=full)
     check(f, g, array((3,), F32), 0.5 * scale, method="other")
     check(f, g, array((3,), C64), 0.5 * scale)
 
