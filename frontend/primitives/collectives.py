@@ -129,10 +129,10 @@ def _reduction(
 
 def _psum_transpose(ct: Any, aval: ShapedArray, *, axes: tuple, axis_index_groups: None) -> Any:
     named = tuple(a for a in axes if not isinstance(a, int))
-    if named:
-        ct = psum_p.bind(ct, axes=named, axis_index_groups=axis_index_groups)
     kept = tuple(i for i in range(len(aval.shape)) if i not in axes)
-    return ct if len(kept) == len(aval.shape) else broadcast_in_dim(ct, aval.shape, kept)
+    if len(kept) < len(aval.shape):
+        ct = broadcast_in_dim(ct, aval.shape, kept)
+    return psum_p.bind(ct, axes=named, axis_index_groups=axis_index_groups) if named else ct
 
 
 psum_p: Primitive = _reduction(
