@@ -188,7 +188,7 @@ def dot_product_attention(
             f"The number of query heads must be a multiple of key/value heads, but got {heads} vs {kv_heads}"
         )
     if heads != kv_heads:
-        from ..numpy.manipulation import repeat
+        from ..numpy.rearranging import repeat
 
         k, v = repeat(k, heads // kv_heads, axis=-2), repeat(v, heads // kv_heads, axis=-2)
     factor = 1.0 / np.sqrt(q.shape[-1]) if scale is None else scale

@@ -9,7 +9,16 @@ import numpy as np
 from .. import lax
 from ..core import dtypes
 from ..core.array import attach
-from . import manipulation, operators, products, reductions, searching, selection, ufuncs
+from . import (
+    manipulation,
+    operators,
+    products,
+    rearranging,
+    reductions,
+    searching,
+    selection,
+    ufuncs,
+)
 from .creation import array
 from .util import convert
 
@@ -17,7 +26,8 @@ _forwarded: dict[str, Any] = {
     name: getattr(module, name)
     for module, names in {
         reductions: "all any argmax argmin cumprod cumsum max mean min prod ptp std sum var",
-        manipulation: "astype diagonal ravel repeat squeeze swapaxes trace",
+        manipulation: "astype ravel squeeze swapaxes",
+        rearranging: "diagonal repeat trace",
         searching: "argpartition argsort nonzero sort searchsorted take",
         selection: "choose clip",
         ufuncs: "conj conjugate round",

@@ -200,7 +200,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
 
 
 def _tiled(v: Any, n: int) -> Any:
-    from .manipulation import tile
+    from .rearranging import tile
 
     size = shape_of(v)[0]
     return tile(v, -(-n // size))[:n]

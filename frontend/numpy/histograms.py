@@ -149,8 +149,8 @@ def histogramdd(
 
 
 def _grid_volumes(edges: Sequence[Any]) -> Any:
-    from .creation import meshgrid
     from .manipulation import stack
+    from .matrices import meshgrid
 
     widths = [lax.sub(e[1:], e[:-1]) for e in edges]
     return prod(stack(meshgrid(*widths, indexing="ij")), axis=0)

@@ -13,8 +13,9 @@ from .. import lax
 from ..core import dtypes
 from ..core.errors import ConcretizationTypeError
 from ..core.trace import Tracer
-from .creation import array, linspace, meshgrid, ones, tril, triu
+from .creation import array, linspace, ones
 from .manipulation import concatenate, stack
+from .matrices import meshgrid, tril, triu
 from .searching import nonzero
 from .selection import clip, where
 from .ufuncs import add, divmod, greater, less, multiply

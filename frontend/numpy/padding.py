@@ -12,7 +12,7 @@ from .. import lax
 from ..core import dtypes
 from . import reductions
 from .creation import linspace, zeros
-from .manipulation import flip, repeat
+from .rearranging import flip, repeat
 from .util import (
     asarray,
     asarray_checked,

@@ -135,7 +135,7 @@ def _pick(a: Any, q: Any, axis: int, method: str, window: bool) -> tuple[Any, ..
 
 
 def _pick_without_nans(a: Any, q: Any, axis: int, method: str) -> tuple[Any, ...]:
-    from .creation import meshgrid
+    from .matrices import meshgrid
 
     a = lax.sort(where(isnan(a), np.nan, a), dimension=axis)
     there = lax.bitwise_not(isnan(a))

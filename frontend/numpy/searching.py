@@ -218,7 +218,7 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
     flat_i, flat_v = lax.reshape(i, (i.size,)), lax.reshape(values, (values.size,))
     if not flat_i.size or not flat_v.size:
         return x
-    from .manipulation import resize
+    from .rearranging import resize
 
     flat_v = resize(flat_v, flat_i.size)
     if mode == "wrap":

@@ -114,7 +114,7 @@ def _check_weights(name: str, w: Any, x: Any) -> None:
 
 @jit_as("_diag")
 def _diagonal_of(c: Any) -> Any:
-    from .manipulation import diagonal
+    from .rearranging import diagonal
 
     return diagonal(c)
 
@@ -156,7 +156,7 @@ def _conv(
     `flip` reverses the shorter one (convolution); without it the result is reversed where the
     operands had to be exchanged (correlation).
     """
-    from .manipulation import flip as _flip
+    from .rearranging import flip as _flip
 
     reverse = False
     if x.shape[0] < y.shape[0]:

@@ -202,5 +202,6 @@ def test_scatter_and_gather_with_index_arrays(full: bool) -> None:
         index + 2,
     )
     check(lambda a, k: a[k, 1:], lambda a, k: a[k, 1:], a, index, jit=full)
-    check(lambda a, k: a[1, k[0]], lambda a, k: a[1, k[0]], a, index, jit=full)
+    # jax normalizes the index 1 when traced
+    check(lambda a, k: a[1, k[0]], lambda a, k: a[1, k[0]], a, index, jaxpr=False, jit=full)
     check(lambda a: a[U8.type(1)], lambda a: a[U8.type(1)], a, jit=full)
