@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 
@@ -11,3 +13,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="run every sample of the generated tests instead of a seeded choice of them",
     )
+
+
+@pytest.fixture(autouse=True)
+def _away_from_the_source_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes that tests start import the package as it is installed, not the folder beside."""
+    monkeypatch.chdir(tmp_path)

@@ -237,7 +237,7 @@ def _over_keys(f: Any, keys: np.ndarray, tail: tuple[int, ...], dtype: Any) -> n
     with np.errstate(all="ignore"):
         for i, k in enumerate(flat):
             out[i] = f(k)
-    return out.reshape(*lead, *tail)
+    return out.reshape((*lead, *tail))
 
 
 def split_words(keys: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

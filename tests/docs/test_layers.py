@@ -162,7 +162,7 @@ def test_files_are_short() -> None:
         if p.suffix in (".py", ".cpp", ".h", ".td")
         and (lines := p.read_text().count("\n")) > MAX_LINES
     }
-    assert set(long) == set(LONG), f"longer than {MAX_LINES} lines: {long}"
+    assert set(long) <= set(LONG), f"longer than {MAX_LINES} lines: {long}"
 
 
 def declared_in(path: Path) -> set[str]:

@@ -10,7 +10,6 @@ from lingon import runtime
 from lingon.lowering import compile_jaxpr
 from lingon.lowering.emit import emit_module
 
-jax.config.update("jax_enable_x64", True)
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 FLOAT8 = (

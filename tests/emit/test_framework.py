@@ -32,7 +32,7 @@ def test_a_chain_is_one_generic():
 
 def test_long_chains_are_cut_into_loops_of_bounded_cost():
     def chain(x):
-        for _ in range(40):
+        for _ in range(60):
             x = jnp.sin(x) * 1.5 + x
         return x
 

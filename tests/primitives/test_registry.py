@@ -383,6 +383,9 @@ def stacked(elements: list[Any], axis: int) -> Any:
 
 def variation(a: Any, j: int) -> Any:
     """Another argument of the same type: the elements in another order."""
+    if hasattr(a, "_base_array"):
+        words = np.asarray(a._base_array) + np.uint32(j)
+        return lingon.random.wrap_key_data(lingon.numpy.asarray(words))
     a = np.asarray(a)
     return np.roll(a, j).reshape(a.shape)
 
