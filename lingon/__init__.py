@@ -82,17 +82,21 @@ assert _array_methods  # it gives arrays their operators and methods
 #: Submodules that are imported when they are first used.
 _submodules = frozenset(
     {
+        "core",
         "custom_derivatives",
+        "dlpack",
         "dtypes",
         "errors",
         "lax",
         "nn",
         "numpy",
+        "ops",
         "random",
         "sharding",
         "stages",
         "tree",
         "tree_util",
+        "typing",
     }
 )
 
