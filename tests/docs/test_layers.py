@@ -23,7 +23,7 @@ LAYERS = ("lingon", "frontend", "lowering", "dialect", "runtime")
 
 # Likewise inside frontend, by folder or file.
 FRONTEND = (
-    "api", "nn", "random", "jacobians", "numpy", "lax", "primitives", "transforms", "tree_util",
+    "api", "nn", "random", "ops", "jacobians", "numpy", "lax", "primitives", "transforms", "tree_util",
     "core",
 )  # fmt: skip
 
