@@ -14,8 +14,8 @@ from .core import dtypes, pytree
 from .core.avals import get_aval
 from .core.primitive import registry
 from .lax import reshape, split
-from .numpy.matrices import eye
 from .numpy.dtype_functions import result_type
+from .numpy.matrices import eye
 from .transforms.api_util import check_callable, wraps
 from .transforms.autodiff import check_input, check_output, check_values, jvp, select_args, vjp
 from .transforms.batching import Axis, batch_flat, move_batch_axis

@@ -21,7 +21,8 @@ _stdlib_wrappers = (os.sep + "functools.py", os.sep + "contextlib.py")
 _is_user: dict[CodeType, bool] = {}
 
 
-def _user_code(code: CodeType) -> bool:
+def is_user_code(code: CodeType) -> bool:
+    """Whether code belongs to the user's program, not to lingon or what only wraps functions."""
     known = _is_user.get(code)
     if known is None:
         f = code.co_filename
@@ -99,7 +100,7 @@ def current() -> SourceInfo:
     while frame is not None:
         code = frame.f_code
         known = _is_user.get(code)
-        if known or (known is None and _user_code(code)):
+        if known or (known is None and is_user_code(code)):
             return SourceInfo(code, frame.f_lasti, _local.names)
         frame = frame.f_back
     return _unknown

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from . import errors, source_info
+from . import config, errors, source_info
 from .avals import AbstractValue, ShapedArray, get_aval
 from .jaxpr import Atom, ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var
 from .primitive import Primitive
-from .trace import Trace, Tracer, set_trace
+from .trace import Trace, Tracer, check_leaks, set_trace
 
 
 class DebugInfo:
@@ -179,13 +180,25 @@ def trace_to_jaxpr(
     Returns the jaxpr and the values it closes over, which may be tracers of enclosing traces.
     With `drop`, results that nothing uses become `DropVar`s.
     """
+    jaxpr, consts, trace = _trace(f, in_avals, debug, drop)
+    if config.check_tracer_leaks.value:
+        check_leaks(trace)
+    return jaxpr, consts
+
+
+def _trace(
+    f: Callable[..., Sequence[Any]],
+    in_avals: Sequence[AbstractValue],
+    debug: DebugInfo | None,
+    drop: bool,
+) -> tuple[Jaxpr, list[Any], weakref.ref]:
     trace = JaxprTrace(debug)
     try:
         with set_trace(trace):
             outs = f(*[trace.new_arg(a) for a in in_avals])
             for o in outs:
                 get_aval(o)
-        return trace.finish(outs, drop)
+        return *trace.finish(outs, drop), weakref.ref(trace)
     finally:
         trace.alive = False
 

@@ -8,7 +8,9 @@ constants to a trace.
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -167,6 +169,30 @@ class EvalTrace(Trace):
 
 
 eval_trace = EvalTrace()
+
+
+def check_leaks(trace: weakref.ref) -> None:
+    """Raise UnexpectedTracerError if a trace that has ended is still referred to."""
+    if trace() is None:
+        return
+    gc.collect()
+    left = trace()
+    if left is None:
+        return
+    tracers = [t for t in gc.get_referrers(left) if isinstance(t, Tracer)]
+    lines = []
+    for t in tracers:
+        made = t._made_at()
+        holders = sorted({type(r).__name__ for r in gc.get_referrers(t) if r is not tracers})
+        lines.append(
+            f"  {t!r}"
+            + (f", computed at {made}" if made else "")
+            + errors.origin(t, "")
+            + (f"; kept by objects of type {', '.join(holders)}" if holders else "")
+        )
+    raise errors.UnexpectedTracerError(
+        f"Leaked trace {type(left).__name__}. Leaked tracer(s):\n" + "\n".join(lines)
+    )
 
 
 class AxisEnv(dict):

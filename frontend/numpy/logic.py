@@ -35,7 +35,7 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
     real = dtypes.to_real(dt)
     rtol, atol = convert(rtol, real), convert(atol, real)
     both_nan = logical_and(isnan(a), isnan(b))
-    finite = logical_and(isfinite(a), isfinite(b)) if dtypes.is_complex(dt) else isfinite(b)
+    finite = isfinite(b)
     near = lax.le(lax.abs(lax.sub(a, b)), lax.add(atol, lax.mul(rtol, lax.abs(b))))
     equal = lax.eq(a, b)
     out = logical_or(equal, logical_and(finite, near))

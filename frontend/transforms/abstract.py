@@ -10,6 +10,7 @@ import numpy as np
 from ..core import dtypes, pytree
 from ..core.avals import ShapedArray, aval_of_type, get_aval
 from ..core.trace import extend_axis_env
+from ..core.tracebacks import boundary
 from .api_util import as_index_tuple, check_callable, wraps
 from .jit import Call, JitInfo, make_closed_jaxpr
 
@@ -147,6 +148,7 @@ def make_jaxpr(
     return make_jaxpr_f
 
 
+@boundary
 def eval_shape(fun: Callable, *args: Any, **kwargs: Any) -> Any:
     """The shapes and dtypes of `fun(*args, **kwargs)` as ShapeDtypeStructs, without computing.
 

@@ -11,6 +11,7 @@ from typing import Any
 from ..core import pytree
 from ..core.avals import get_aval
 from ..core.staging import DebugInfo
+from ..core.tracebacks import boundary
 
 
 def check_callable(f: Any) -> None:
@@ -29,8 +30,9 @@ def wraps(fun: Any) -> Callable[[Any], Any]:
     """
 
     def decorate(f: Any) -> Any:
-        functools.update_wrapper(f, fun, updated=())
-        return f
+        g = boundary(f)
+        functools.update_wrapper(g, fun, updated=())
+        return g
 
     return decorate
 

@@ -11,6 +11,8 @@ from ..core import dtypes, errors, pytree
 from ..core.avals import get_aval
 from ..core.rules import Zero, instantiate
 from ..core.staging import trace_to_jaxpr
+from ..core.tracebacks import boundary
+from ..tree_util import Partial
 from .api_util import FlatFun, check_callable, debug_info, fun_name, fun_where, wraps
 from .jvp import jvp_flat
 from .linearize import Linearized, linearize_flat
@@ -255,6 +257,7 @@ def grad(
     return grad_f
 
 
+@boundary
 def jvp(fun: Callable, primals: Any, tangents: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """Values of `fun` at `primals` and its directional derivatives along `tangents`.
 
@@ -317,7 +320,10 @@ def jvp(fun: Callable, primals: Any, tangents: Any, has_aux: bool = False) -> tu
 
 
 class VJP:
-    """The pullback that `vjp` returns: cotangents of the outputs to cotangents of the arguments."""
+    """The pullback that `vjp` returns: cotangents of the outputs to cotangents of the arguments.
+
+    It is a pytree whose leaves are the residuals, so that transformed functions may return it.
+    """
 
     def __init__(
         self,
@@ -360,7 +366,40 @@ class VJP:
     def __repr__(self) -> str:
         return f"VJP(in_tree={self.in_tree}, out_tree={self.out_tree})"
 
+    def _at(self, residuals: list[Any]) -> VJP:
+        return VJP(
+            self._lin.at(residuals),
+            self.in_tree,
+            self.out_tree,
+            self._active,
+            self._in_avals,
+            self._fun,
+        )
 
+
+class _Map:
+    """A linear function without its residuals; equal only to itself."""
+
+    __slots__ = ("call", "name")
+
+    def __init__(self, name: str, call: Callable[..., Any]):
+        self.name, self.call = name, call
+
+    def __call__(self, residuals: list[Any], *args: Any) -> Any:
+        return self.call(residuals, *args)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+pytree.register_pytree_node(
+    VJP,
+    lambda v: (tuple(v._lin.residuals), _Map("VJP", v._at)),
+    lambda make, residuals: make(list(residuals)),
+)
+
+
+@boundary
 def vjp(fun: Callable, *primals: Any, has_aux: bool = False, reduce_axes: Any = ()) -> Any:
     """Values of `fun` at `primals`, and the function from output to input cotangents.
 
@@ -380,6 +419,7 @@ def vjp(fun: Callable, *primals: Any, has_aux: bool = False, reduce_axes: Any = 
     return (out, pull, aux) if has_aux else (out, pull)
 
 
+@boundary
 def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> Any:
     """Values of `fun` at `primals`, and its linear map of tangents at that point.
 
@@ -394,7 +434,7 @@ def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> Any:
     args_tree = pytree.tree_structure((primals, {}))
     outs, out_tree, lin, aux = _linearize(fun, args_tree, leaves, active, has_aux, "linearize")
 
-    def f_jvp(*tangents: Any) -> Any:
+    def f_jvp(residuals: list[Any], *tangents: Any) -> Any:
         ts, tree = pytree.tree_flatten(tangents)
         if tree != in_tree:
             raise TypeError(f"expected {in_tree}, got {tree}")
@@ -405,13 +445,15 @@ def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> Any:
                     "linearized function called on tangent values inconsistent with the original "
                     f"primal values:\nGot tangent aval {got} for primal aval {p} but expected {want}."
                 )
-        touts = lin.apply([t for t, a in zip(ts, active, strict=True) if a])
+        touts = lin.at(residuals).apply([t for t, a in zip(ts, active, strict=True) if a])
         return pytree.tree_unflatten(out_tree, [_instantiate(t) for t in touts])
 
     out = pytree.tree_unflatten(out_tree, outs)
-    return (out, f_jvp, aux) if has_aux else (out, f_jvp)
+    linear = Partial(_Map("f_jvp", f_jvp), lin.residuals)
+    return (out, linear, aux) if has_aux else (out, linear)
 
 
+@boundary
 def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Any = ()) -> Callable:
     """The transpose of a function that is promised to be linear.
 
@@ -435,7 +477,7 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Any = ()) -> Cal
                 f"integer -> integer functions, but got {dtypes.dtype_name(a.dtype)}."
             )
 
-    def transposed(ct: Any) -> tuple:
+    def transposed(constants: list[Any], ct: Any) -> tuple:
         cts, tree = pytree.tree_flatten(ct)
         if tree != out_tree:
             raise TypeError(
@@ -447,10 +489,10 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Any = ()) -> Cal
                 raise TypeError(
                     f"cotangent type does not match function output, expected {want} but got {got}"
                 )
-        outs = backward_pass(jaxpr, consts, [True] * len(avals), None, cts)
+        outs = backward_pass(jaxpr, constants, [True] * len(avals), None, cts)
         return pytree.tree_unflatten(in_tree, [_instantiate(o) for o in outs])
 
-    return transposed
+    return Partial(_Map("transposed", transposed), consts)
 
 
 __all__ = [

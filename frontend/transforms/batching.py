@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..core import config
 from ..core.avals import ShapedArray, get_aval
 from ..core.interpreter import eval_jaxpr
 from ..core.jaxpr import ClosedJaxpr
 from ..core.primitive import Primitive
 from ..core.staging import trace_to_closed
-from ..core.trace import Trace, Tracer, current_trace, extend_axis_env, set_trace
+from ..core.trace import (
+    Trace,
+    Tracer,
+    check_leaks,
+    current_trace,
+    extend_axis_env,
+    set_trace,
+)
 
 
 class Axis:
@@ -109,6 +118,15 @@ def batch_flat(
     f: Callable[..., Sequence[Any]], axis: Axis, args: Sequence[Any], dims: Sequence[int | None]
 ) -> tuple[list[Any], list[int | None]]:
     """Run a flat function over a batch axis: its results and where their batch axes are."""
+    outs, out_dims, trace = _batch_flat(f, axis, args, dims)
+    if config.check_tracer_leaks.value:
+        check_leaks(trace)
+    return outs, out_dims
+
+
+def _batch_flat(
+    f: Callable[..., Sequence[Any]], axis: Axis, args: Sequence[Any], dims: Sequence[int | None]
+) -> tuple[list[Any], list[int | None], weakref.ref]:
     parent = current_trace()
     trace = BatchTrace(parent, axis)
     ins = [trace.wrap(x, d) for x, d in zip(args, dims, strict=True)]
@@ -118,7 +136,7 @@ def batch_flat(
         pairs = [trace.split(o) for o in outs]
     finally:
         trace.alive = False
-    return [x for x, _ in pairs], [d for _, d in pairs]
+    return [x for x, _ in pairs], [d for _, d in pairs], weakref.ref(trace)
 
 
 def batch_jaxpr(

@@ -22,6 +22,7 @@ from ..core.primitive import Primitive, absent
 from ..core.rules import Zero, is_undefined
 from ..core.staging import DebugInfo, trace_to_closed, trace_to_jaxpr
 from ..core.trace import Tracer, eval_trace, set_trace, state
+from ..core.tracebacks import boundary
 from .api_util import (
     FlatFun,
     Hashed,
@@ -481,6 +482,7 @@ class Jitted:
             "inline": self.info.inline,
         }
 
+    @boundary
     def miss(self, args: tuple, kwargs: dict) -> tuple[Any, Any]:
         """Called where the fast path has no entry: (result, entry for the fast path or None)."""
         if config.disable_jit.value:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..core import dtypes
 from ..core.avals import get_aval
 from ..core.interpreter import eval_jaxpr
 from ..core.jaxpr import Jaxpr
@@ -19,9 +20,11 @@ from .transpose import backward_pass
 class Linearized:
     """The linear map of tangents at a point.
 
-    `jaxpr` maps the tangents of the inputs (float0 inputs left out) to those tangents of outputs
-    that are not identically zero; `residuals` are the values of its constvars.
+    `jaxpr` maps the tangents of the inputs to those tangents of outputs that are not identically
+    zero; `residuals` are the values of its constvars.
     """
+
+    __slots__ = ("in_avals", "jaxpr", "nonzero_out", "out_avals", "residuals")
 
     def __init__(
         self,
@@ -30,11 +33,14 @@ class Linearized:
         in_avals: list[Any],
         out_avals: list[Any],
         nonzero_out: list[bool],
-        known_out: list[Any],
     ):
         self.jaxpr, self.residuals = jaxpr, residuals
         self.in_avals, self.out_avals = in_avals, out_avals
-        self.nonzero_out, self.known_out = nonzero_out, known_out
+        self.nonzero_out = nonzero_out
+
+    def at(self, residuals: list[Any]) -> Linearized:
+        """The map with other residuals."""
+        return Linearized(self.jaxpr, residuals, self.in_avals, self.out_avals, self.nonzero_out)
 
     def apply(self, tangents: Sequence[Any]) -> list[Any]:
         """Tangents of the outputs (symbolic zeros possible)."""
@@ -66,7 +72,9 @@ def linearize_flat(
             continue
         aval = get_aval(p).at_least_vspace()
         in_avals.append(aval)
-        ins.append(trace.wrap(p, staging.new_arg(aval)))
+        tangent = staging.new_arg(aval)
+        # integers have an input, for the order's sake, but nothing depends on it
+        ins.append(p if aval.dtype == dtypes.float0 else trace.wrap(p, tangent))
     try:
         with set_trace(trace):
             outs = f(*ins)
@@ -76,7 +84,7 @@ def linearize_flat(
     finally:
         trace.alive = partial.alive = staging.alive = False
     out_avals = [get_aval(p).at_least_vspace() for p, _ in pairs]
-    return [p for p, _ in pairs], Linearized(jaxpr, residuals, in_avals, out_avals, nonzero, [])
+    return [p for p, _ in pairs], Linearized(jaxpr, residuals, in_avals, out_avals, nonzero)
 
 
 __all__ = ["JaxprTracer", "Linearized", "linearize_flat"]

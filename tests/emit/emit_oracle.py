@@ -10,7 +10,6 @@ from lingon import runtime
 from lingon.lowering import compile_jaxpr
 from lingon.lowering.emit import emit_module
 
-
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 FLOAT8 = (
     "float8_e4m3fn", "float8_e5m2", "float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5m2fnuz",

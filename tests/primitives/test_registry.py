@@ -361,8 +361,7 @@ def check_vmap(f: Any, s: Sample, args: list[Any], axes: list[int | None]) -> No
         for a, d in zip(args, axes, strict=True)
     ]
     batched = [
-        a if d is None else stacked(e, d)
-        for a, d, e in zip(args, axes, elements, strict=True)
+        a if d is None else stacked(e, d) for a, d, e in zip(args, axes, elements, strict=True)
     ]
     got = lingon.vmap(f, in_axes=tuple(axes))(*batched)
     want = [f(*[e[j] for e in elements]) for j in range(size)]
