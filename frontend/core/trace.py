@@ -182,11 +182,9 @@ def check_leaks(trace: weakref.ref) -> None:
     tracers = [t for t in gc.get_referrers(left) if isinstance(t, Tracer)]
     lines = []
     for t in tracers:
-        made = t._made_at()
         holders = sorted({type(r).__name__ for r in gc.get_referrers(t) if r is not tracers})
         lines.append(
             f"  {t!r}"
-            + (f", computed at {made}" if made else "")
             + errors.origin(t, "")
             + (f"; kept by objects of type {', '.join(holders)}" if holders else "")
         )
