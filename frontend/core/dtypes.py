@@ -190,8 +190,9 @@ _abstract = {
 }
 
 
-def issubdtype(a: Any, b: Any) -> bool:
+def issubdtype(arg1: Any, arg2: Any) -> bool:
     """Like `numpy.issubdtype`, knowing bfloat16, the 8-bit floats, int4 and extended dtypes."""
+    a, b = arg1, arg2
     if isinstance(a, ExtendedDType):
         if isinstance(b, ExtendedDType):
             return a == b
@@ -381,7 +382,10 @@ def promote_types_exactly(a: Any, b: Any) -> Any:
             return _default_64[t], t is not bool
         return (t if isinstance(t, ExtendedDType) else np.dtype(t)), False
 
-    return _promote((entry(a), entry(b)), True, config.numpy_dtype_promotion())[0]
+    ea, eb = entry(a), entry(b)
+    out = _promote((ea, eb), True, config.numpy_dtype_promotion())[0]
+    # an integer type wider than both exists only if 64-bit types do
+    return canonicalize_dtype(out) if is_integer(out) and out not in (ea[0], eb[0]) else out
 
 
 def python_scalar_dtype(t: type) -> np.dtype:

@@ -89,10 +89,10 @@ def _int_check(leaves: Sequence[Any], dt: Any) -> None:
 def array(
     object: Any,
     dtype: Any = None,
+    *args: Any,
     copy: bool = True,
     order: str | None = "K",
     ndmin: int = 0,
-    *,
     device: Any = None,
     out_sharding: Any = None,
 ) -> Any:
@@ -102,6 +102,11 @@ def array(
     weakly typed arrays of rank 0. Raises TypeError for elements that are no numbers, ValueError
     for ragged nesting, OverflowError for integers that do not fit.
     """
+    if args:
+        raise TypeError(
+            f"jnp.array takes 2 positional arguments, got {2 + len(args)}; pass copy, order and "
+            "ndmin by name"
+        )
     _check_device(device, out_sharding)
     if order is not None and order != "K":
         raise NotImplementedError(f"Only order='K' is implemented, got order={order!r}")

@@ -247,7 +247,7 @@ def _rounding(name: str, op: Callable, x: Any) -> Any:
 
 
 @library_jit
-def trunc(x: Any, /) -> Any:
+def trunc(x: Any) -> Any:
     """x rounded towards zero; integers as they are."""
     check_arraylike("trunc", x)
     x = asarray(x)
