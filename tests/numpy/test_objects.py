@@ -24,7 +24,11 @@ MISSING = {
 }  # fmt: skip
 #: Functions whose parameters differ from jax's, and why.
 OTHER_SIGNATURE = {
-    "einsum": "jax has a private parameter", "array_repr": "NumPy's", "array_str": "NumPy's",
+    "einsum": "jax has a private parameter",
+    "array_repr": "NumPy's",
+    "array_str": "NumPy's",
+    "printoptions": "NumPy's",
+    "set_printoptions": "NumPy's",
 }  # fmt: skip
 
 
