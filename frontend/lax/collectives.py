@@ -242,7 +242,7 @@ def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
     for what, ends in (("source", [s for s, _ in pairs]), ("destination", [d for _, d in pairs])):
         if len(set(ends)) != len(ends) or any(not 0 <= e < size for e in ends):
             raise ValueError(
-                f"each {what} in ppermute's perm must be there once and lie in [0, {size}), got "
+                f"ppermute: each {what} must be unique and lie in [0, {size}), got perm="
                 f"{list(pairs)}"
             )
     return pytree.tree_map(lambda leaf: ppermute_p.bind(leaf, axis_name=names, perm=pairs), x)
