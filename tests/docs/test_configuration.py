@@ -1,4 +1,7 @@
-"""docs/configuration.md lists the options and variables that exist, and what of them is used."""
+"""docs/configuration.md lists the options and variables that exist, and what of them is used.
+
+Run as a program, this file writes the two tables of options anew.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,8 @@ import lingon
 from lingon.frontend.core import config
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "configuration.md").read_text()
+FILE = ROOT / "docs" / "configuration.md"
+PAGE = FILE.read_text()
 LAYERS = ("lingon", "frontend", "lowering", "dialect", "runtime")
 
 
@@ -117,3 +121,18 @@ def test_options_of_the_compile_cache(restored, tmp_path) -> None:
     lingon.config.update("jax_compilation_cache_max_size", 0)
     assert lingon.jit(lambda x: f(x) * 3)(2.0) == 21.0
     assert entries() == 1  # larger than the bound: not kept
+
+
+def write_tables() -> None:
+    text = PAGE
+    for title, wanted in (("Options", True), ("Options without effect so far", False)):
+        old = section(title)
+        table = [row(o) for o in config._options.values() if used(o) == wanted]
+        kept = [line for line in old.splitlines() if line not in rows(old)]
+        at = next(i for i, line in enumerate(kept) if line.startswith("|---")) + 1
+        text = text.replace(old, "\n".join([*kept[:at], *table, *kept[at:]]) + "\n")
+    FILE.write_text(text)
+
+
+if __name__ == "__main__":
+    write_tables()
