@@ -43,13 +43,18 @@ def select_args(
 ) -> tuple[tuple[int, ...], bool]:
     single = isinstance(argnums, (int, np.integer))
     nums = (int(argnums),) if single else tuple(argnums)  # type: ignore[arg-type]
-    top = max(nums) if nums else -1
-    if top >= len(args) or any(n < -len(args) for n in nums):
-        need = top + 1 if top >= len(args) else -min(nums)
-        raise TypeError(
-            f"differentiating with respect to argnums={argnums} requires at least {need} "
-            "positional arguments to be passed by the caller, but got only "
-            f"{len(args)} positional arguments."
+    for n in nums:
+        if -len(args) <= n < len(args):
+            continue
+        if n >= 0 and who in ("grad", "value_and_grad"):
+            raise TypeError(
+                f"differentiating with respect to argnums={argnums} requires at least "
+                f"{max(nums) + 1} positional arguments to be passed by the caller, but got only "
+                f"{len(args)} positional arguments."
+            )
+        raise ValueError(
+            f"{who} with argnums={argnums}: positions must be at least -len(args) and less than "
+            f"len(args), but got {n} for {len(args)} positional arguments"
         )
     return tuple(n % len(args) for n in nums), single
 
@@ -103,7 +108,7 @@ def check_output(name: str, holomorphic: bool, x: Any) -> None:
 
 def _check_scalar(out_tree: Any, outs: Sequence[Any]) -> None:
     msg = "Gradient only defined for scalar-output functions. Output "
-    if not pytree.treedef_is_leaf(out_tree):
+    if not outs or not pytree.treedef_is_leaf(out_tree):
         raise TypeError(f"{msg}was {pytree.tree_unflatten(out_tree, outs)}.")
     try:
         aval = get_aval(outs[0])
