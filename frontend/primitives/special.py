@@ -168,7 +168,8 @@ def _igamma_density(a: Any, x: Any) -> Any:
 
 
 def _invalid_gamma(a: np.ndarray, x: np.ndarray, out: np.ndarray) -> np.ndarray:
-    return np.where((x < 0) | (a <= 0) | np.isnan(a) | np.isnan(x), np.nan, out)
+    bad = (x < 0) | (a < 0) | ((a == 0) & (x == 0))
+    return np.where(bad | np.isnan(a) | np.isnan(x), np.nan, out)
 
 
 igamma_p: Primitive = elementwise(
@@ -213,7 +214,7 @@ def _igamma_grad_a_reference(a: np.ndarray, x: np.ndarray) -> np.ndarray:
     scale = aa * np.log(xx) - special.gammaln(aa + 1)
     out = np.sum(du * np.exp(scale - t) * (np.log(t) - special.psi(aa)), axis=-1)
     out = np.where(x == 0, 0.0, np.where(np.isinf(x), 0.0, out))
-    return _invalid_gamma(a, x, out)
+    return _invalid_gamma(a, x, np.where((a == 0) | np.isinf(a) & (x > 0), np.nan, out))
 
 
 igamma_grad_a_p: Primitive = elementwise(

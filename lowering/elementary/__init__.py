@@ -27,6 +27,9 @@ _MODULES = {
     "power": {"powf": 2, "cbrt": 1, "rsqrt": 1, "hypot": 2},
     "error_function": {"erf": 1, "erfc": 1, "erf_inv": 1},
     "gamma": {"lgamma": 1, "digamma": 1},
+    "incomplete_gamma": {"igamma": 2, "igammac": 2, "igamma_grad_a": 2},
+    "incomplete_beta": {"regularized_incomplete_beta": 3},
+    "zeta": {"zeta": 2, "polygamma": 2},
     "bessel": {"bessel_i0e": 1, "bessel_i1e": 1},
     "remainder": {"fmod": 2, "nextafter": 2},
 }

@@ -16,22 +16,22 @@ ROOT_1 = float.fromhex("0x1.d8b618d5af8fep-2")
 ROOT_1_LOW = float.fromhex("-0x1.1e563779a1f5bp-56")
 
 
-def _wide(b: Builder) -> Builder:
+def wide(b: Builder) -> Builder:
     """A builder of f64 code that writes into the output of the builder b."""
     if b.float == "f64":
         return b
     if not isinstance(b, TextBuilder):
         return type(b)("f64")
-    wide = TextBuilder("f64")
-    wide.lines, wide.known, wide.tables = b.lines, b.known, b.tables
-    return wide
+    inner = TextBuilder("f64")
+    inner.lines, inner.known, inner.tables = b.lines, b.known, b.tables
+    return inner
 
 
-def _widen(b: Builder, w: Builder, x: Value) -> Value:
+def widen(b: Builder, w: Builder, x: Value) -> Value:
     return Value(w, "f64", b.to_f64(x).data)
 
 
-def _narrow(b: Builder, result: Value) -> Value:
+def narrow(b: Builder, result: Value) -> Value:
     """The result in b's type."""
     return result if b.float == "f64" else b.to_f32(Value(b, "f64", result.data))
 
@@ -57,8 +57,8 @@ def lgamma_(b: Builder, x: Value) -> Value:
     Below 8 by a polynomial around 2 and the recurrence, beyond by Stirling's series, for negative x
     by reflection.
     """
-    w, kind = _wide(b), _kind(b)
-    x = _widen(b, w, x)
+    w, kind = wide(b), _kind(b)
+    x = widen(b, w, x)
     a = w.abs(x)
     nearest = w.round_even(a)
     t = a - nearest  # a = 2 + t + n
@@ -86,7 +86,7 @@ def lgamma_(b: Builder, x: Value) -> Value:
     result = w.select(tiny, -log, result)
     # all that large are integers, and poles if negative
     result = w.select(a.eq(INF) | w.both(x < 0.0, a >= 2.0**52), INF, result)
-    return _narrow(b, w.select(x.isnan(), x, result))
+    return narrow(b, w.select(x.isnan(), x, result))
 
 
 def digamma_(b: Builder, x: Value) -> Value:
@@ -95,8 +95,8 @@ def digamma_(b: Builder, x: Value) -> Value:
     On [1, 2] a polynomial times the distance to the root, elsewhere below 8 the recurrence, beyond
     an asymptotic series, for negative x reflection.
     """
-    w, kind = _wide(b), _kind(b)
-    x = _widen(b, w, x)
+    w, kind = wide(b), _kind(b)
+    x = widen(b, w, x)
     negative = x < 0.0
     a = w.select(negative, 1.0 - x, x)
     whole = w.floor(a)
@@ -127,4 +127,4 @@ def digamma_(b: Builder, x: Value) -> Value:
     result = w.select(x.eq(INF), INF, result)
     pole = w.both(x <= 0.0, offset.eq(0.0))
     result = w.select(pole | x.eq(-INF), NAN, result)
-    return _narrow(b, w.select(x.isnan(), x, result))
+    return narrow(b, w.select(x.isnan(), x, result))

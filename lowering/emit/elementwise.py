@@ -322,7 +322,9 @@ elementwise("logistic", f=_library("logistic"), c=CX["logistic"])
 elementwise("atan2", f="math.atan2", c=CX["atan2"])
 elementwise("erf", f="math.erf")
 elementwise("erfc", f="math.erfc")
-for _name in ["erf_inv", "lgamma", "digamma", "bessel_i0e", "bessel_i1e"]:
+for _name in ["erf_inv", "lgamma", "digamma", "polygamma", "zeta", "bessel_i0e", "bessel_i1e"]:
+    elementwise(_name, f=_library(_name))
+for _name in ["igamma", "igammac", "igamma_grad_a", "regularized_incomplete_beta"]:
     elementwise(_name, f=_library(_name))
 
 elementwise("real", c=lambda b, t, x: b.re(x, t))

@@ -71,6 +71,34 @@ BINARY = {
         (1, INF, 1), (-1, -INF, -1), (INF, 1, NAN), (1, 0, NAN), (0, 0, NAN), (NAN, 1, NAN), (1, NAN, NAN),
     ],
     "nextafter": [(1, 1, 1), (0, -0.0, -0.0), (-0.0, 0, 0), (NAN, 1, NAN), (1, NAN, NAN), (INF, INF, INF)],
+    "igamma": [
+        (0, 0, NAN), (0, 0.25, 1), (0, 3, 1), (2, 0, 0), (2, -0.0, 0), (2, INF, 1), (-1, 2, NAN), (2, -1, NAN),
+        (-INF, 1, NAN), (INF, 2, 0), (INF, INF, 1), (NAN, 1, NAN), (1, NAN, NAN), (1, 2.0**-80, 2.0**-80),
+    ],
+    "igammac": [
+        (0, 0, NAN), (0, 0.25, 0), (0, 3, 0), (2, 0, 1), (2, -0.0, 1), (2, INF, 0), (-1, 2, NAN), (2, -1, NAN),
+        (-INF, 1, NAN), (INF, 2, 1), (INF, INF, 0), (NAN, 1, NAN), (1, NAN, NAN), (1, 2, math.exp(-2)),
+    ],
+    "igamma_grad_a": [
+        (0, 1, NAN), (0, 0, NAN), (-1, 1, NAN), (1, -1, NAN), (2, 0, 0), (2, INF, 0), (INF, 0, 0), (INF, 2, NAN),
+        (NAN, 1, NAN), (1, NAN, NAN), (2, 1e30, -0.0),
+    ],
+    "regularized_incomplete_beta": [
+        (0, 0, 0.5, NAN), (INF, INF, 0.5, NAN), (-1, 1, 0.5, NAN), (1, -1, 0.5, NAN), (1, 1, -0.5, NAN),
+        (1, 1, 1.5, NAN), (1, 1, INF, NAN), (NAN, 1, 0.5, NAN), (1, NAN, 0.5, NAN), (1, 1, NAN, NAN),
+        (2, 3, 0, 0), (2, 3, 1, 1), (0, 2, 0.5, 1), (0, 2, 0, 0), (2, 0, 0.5, 0), (2, 0, 1, 1), (INF, 2, 0.5, 0),
+        (2, INF, 0.5, 1), (2, INF, 0, 0), (1, 1, 0.25, 0.25),
+    ],
+    "zeta": [
+        (1, 2, INF), (1, NAN, INF), (0.5, 2, NAN), (-1, 2, NAN), (2, 0, INF), (2, -3, INF), (3, 0, NAN), (3, -3, NAN),
+        (2.5, 0, NAN), (2.5, -0.5, NAN), (2, -INF, INF), (3, -INF, NAN), (2, INF, NAN), (INF, 2, NAN), (NAN, 2, NAN),
+        (2, NAN, NAN), (2, 1, PI * PI / 6), (2, 0.5, PI * PI / 2), (2, -0.5, 4 + PI * PI / 2), (2000, 2, 0), (2000, 0.25, INF),
+    ],
+    "polygamma": [
+        (-1, 2, NAN), (0.5, 2, NAN), (NAN, 2, NAN), (1, NAN, NAN), (INF, 2, NAN), (0, -1, NAN), (0, INF, INF),
+        (1, 0, INF), (1, -2, INF), (2, 0, NAN), (2, -2, NAN), (1, 1, PI * PI / 6), (1, INF, NAN),
+        (1, 0.5, PI * PI / 2),
+    ],
 }  # fmt: skip
 CASES = [(n, (a,), r) for n, rows in UNARY.items() for a, r in rows]
 CASES += [(n, tuple(row[:-1]), row[-1]) for n, rows in BINARY.items() for row in rows]

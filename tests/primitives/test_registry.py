@@ -389,27 +389,7 @@ def variation(a: Any, j: int) -> Any:
     return np.roll(a, j).reshape(a.shape)
 
 
-# evaluated eagerly only, so far
-NOT_COMPILED = {
-    "igamma",
-    "igamma_grad_a",
-    "igammac",
-    "polygamma",
-    "regularized_incomplete_beta",
-    "zeta",
-}
-
-
-@pytest.mark.parametrize("name", sorted(NOT_COMPILED))
-def test_not_compiled(name: str) -> None:
-    """Compiling these raises, and names the primitive."""
-    p = registry[name]
-    s = p.samples[0]
-    with pytest.raises(NotImplementedError, match=f"'{name}' cannot be compiled"):
-        lingon.jit(bound(p, s.params))(*arguments(s))
-
-
-@pytest.mark.parametrize("name", [n for n in NAMES if n not in NOT_COMPILED])
+@pytest.mark.parametrize("name", NAMES)
 def test_jit(name: str, full: bool) -> None:
     """Compiled code gives what the reference gives."""
     p = registry[name]
