@@ -46,33 +46,38 @@ def _weights() -> Sequence[float]:
     return _gauss_legendre()[1]
 
 
-def _fraction(b: Builder, w: Builder, p: Value, q: Value, x: Value, active: Value) -> Value:
-    """The continued fraction of DLMF 8.17.22, by its differences (Steed's method), two at a time."""
+def _fraction(
+    b: Builder, w: Builder, p: Value, q: Value, x: Value, y: Value, below: Value, active: Value
+) -> Value:
+    """The even part of the continued fraction of DLMF 8.17.22, by its differences (Steed's method).
+
+    With the d_k of 8.17.22 the numerators are -d_(2m-1) d_(2m), the denominators 1 + d_(2m) +
+    d_(2m+1). y = 1 - x and below = p - x (p+q) >= -1 keep 1 + d_(2m+1) from cancelling for x near 1.
+    """
     epsilon = 2.0**-54 if b.float == "f64" else 2.0**-32
     both = p + q
-    one = w.const(1.0)
 
     def step(m: Value, d: Value, change: Value, total: Value) -> tuple[Value, ...]:
         at = w.fma(m, 2.0, p)
-        inverse = x / (at * (at + 1.0) * (at - 1.0))
-        # numerators d_(2m) and d_(2m+1); the first step begins with d_1 done
-        even = m * (q - m) * (at + 1.0) * inverse
-        odd = -((p + m) * (both + m) * (at - 1.0) * inverse)
-        new = 1.0 / w.fma(even, d, 1.0)
-        change = -(change * (even * d * new))
-        total = total + change
-        last = 1.0 / w.fma(odd, new, 1.0)
-        change = -(change * (odd * new * last))
-        return m + 1.0, last, change, total + change
+        before = m - 1.0
+        middle = p + (m + before)
+        even = (m / middle) * ((q - m) / at) * x  # d_(2m)
+        # -d_(2m-1); a tiny p must not get lost beside m
+        odd = ((p + before) / w.fma(before, 2.0, p)) * ((both + before) / middle) * x
+        numerator = odd * even
+        # (p+2m)(p+2m+1) - (p+m)(p+q+m) x
+        rest = w.fma(m, w.fma(m, 3.0, p * 2.0), at) + (p + m) * w.fma(m, y, below)
+        denominator = even + (rest / at) / (at + 1.0)
+        new = 1.0 / w.fma(numerator, d, denominator)
+        change = -(change * (numerator * d * new))
+        return m + 1.0, new, change, total + change
 
     def more(m: Value, d: Value, change: Value, total: Value) -> Value:
-        unfinished = w.both(w.abs(change) > total * epsilon, m < _MAX_STEPS)
+        unfinished = w.both(w.abs(change) > w.abs(total) * epsilon, m < _MAX_STEPS)
         return w.both(active, unfinished)
 
-    first = -(both * x / (p + 1.0))
-    d = 1.0 / w.select(active, 1.0 + first, 1.0)
-    change = -(first * d)
-    return w.repeat_while(more, step, (one, d, change, one + change))[3]
+    first = w.select(active, (p + 1.0) / (below + 1.0), 1.0)
+    return w.repeat_while(more, step, (w.const(1.0), first, first, first))[3]
 
 
 def _quadrature(
@@ -140,8 +145,8 @@ def regularized_incomplete_beta_(b: Builder, p: Value, q: Value, x: Value) -> Va
     a, c = w.select(upper, c, a), w.select(upper, a, c)
     t, y = w.select(upper, y, t), w.select(upper, t, y)
     by_fraction = w.both(inside, large ^ w.constant(True, "i1"))
-    fraction = _fraction(b, w, a, c, t, by_fraction) / a
     below = w.select(upper, distance, -distance)
+    fraction = _fraction(b, w, a, c, t, y, below, by_fraction) / a
     integral = _quadrature(w, a, c, t, y, below, w.both(inside, large)) / (t * y)
     result = density * w.select(large, integral, fraction)
     result = w.select(upper, 1.0 - result, result)

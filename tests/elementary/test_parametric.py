@@ -163,3 +163,23 @@ def test_small_complements(float_type: str) -> None:
         got = elementary.evaluate("igammac", a, np.array([x], dtype))[0]
         want = float(a[0]) * float(mp.e1(x))
         assert got == pytest.approx(want, rel=4 * float(np.finfo(dtype).eps))
+
+
+@pytest.mark.parametrize("a", [0.5, 3.0, 199.0, 1000.0])
+def test_beta_with_one_huge_parameter_is_incomplete_gamma(a: float) -> None:
+    """I_x(a, b) tends to P(a, b x) as b grows."""
+    b = 1e18
+    x = a * np.array([0.7, 1.0, 1.02, 1.3]) / b
+    got = elementary.evaluate("regularized_incomplete_beta", np.full(4, a), np.full(4, b), x)
+    want = elementary.evaluate("igamma", np.full(4, a), b * x)
+    np.testing.assert_allclose(got, want, rtol=3e-12)
+
+
+def test_beta_with_one_tiny_parameter() -> None:
+    """1 - I_x(a, 1/2) for tiny a is a times the integral of t^-1 (1-t)^-1/2 over [x, 1]."""
+    a = np.array([1e-200, 1e-20])
+    half, x = np.full(2, 0.5), np.full(2, 0.36)
+    # with s = sqrt(1 - t), the integral is 2 artanh(s) at s = 0.8
+    got = elementary.evaluate("regularized_incomplete_beta", half, a, 1 - x)
+    np.testing.assert_allclose(got, a * 2 * np.arctanh(0.8), rtol=1e-13)
+    assert (elementary.evaluate("regularized_incomplete_beta", a, half, x) == 1).all()
