@@ -149,6 +149,7 @@ def regularized_incomplete_beta_(b: Builder, p: Value, q: Value, x: Value) -> Va
     fraction = _fraction(b, w, a, c, t, y, below, by_fraction) / a
     integral = _quadrature(w, a, c, t, y, below, w.both(inside, large)) / (t * y)
     result = density * w.select(large, integral, fraction)
+    result = w.select(result > 1.0, 1.0, result)  # by rounding
     result = w.select(upper, 1.0 - result, result)
     result = w.select(p.eq(0.0) | q.eq(INF), 1.0, result)
     result = w.select(q.eq(0.0) | p.eq(INF), 0.0, result)

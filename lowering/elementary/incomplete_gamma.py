@@ -180,6 +180,7 @@ def igamma_(b: Builder, a: Value, x: Value) -> Value:
     case = _case(w, a, x)
     density = _density(w, case, _log_gamma_1p(w, case.a))
     below = density * _series(b, w, case)
+    below = w.select(below > 1.0, 1.0, below)  # by rounding
     above = 1.0 - density * case.a * _fraction(b, w, case)
     result = w.select(case.uniform, _uniform(w, case, True), w.select(case.series, below, above))
     result = w.select(x.eq(0.0) | a.eq(INF), 0.0, result)
@@ -217,7 +218,7 @@ def igammac_(b: Builder, a: Value, x: Value) -> Value:
     log_gamma = _log_gamma_1p(w, case.a)
     density = _density(w, case, log_gamma)
     small = w.both(case.series, case.a < 0.5)
-    below = 1.0 - density * _series(b, w, case)
+    below = 1.0 - density * _series(b, w, case)  # not near 0, see `small`
     below = w.select(small, _small_parameter(b, w, case, log_gamma, small), below)
     above = density * case.a * _fraction(b, w, case)
     result = w.select(case.uniform, _uniform(w, case, False), w.select(case.series, below, above))
