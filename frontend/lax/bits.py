@@ -66,3 +66,17 @@ def clz(x: Any) -> Any:
 def mulhi(x: Any, y: Any, /) -> Any:
     """High half of the double-width product of integers."""
     return mulhi_p.bind(x, y)
+
+
+__all__ = [
+    "bitwise_and",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_xor",
+    "clz",
+    "mulhi",
+    "population_count",
+    "shift_left",
+    "shift_right_arithmetic",
+    "shift_right_logical",
+]

@@ -144,3 +144,18 @@ def optimization_barrier(operand: Any, /) -> Any:
     """The same pytree of arrays, all of it computed before any of it is used."""
     leaves, tree = pytree.tree_flatten(operand)
     return pytree.tree_unflatten(tree, optimization_barrier_p.bind(*leaves) if leaves else [])
+
+
+__all__ = [
+    "asarray",
+    "bitcast_convert_type",
+    "clamp",
+    "convert_element_type",
+    "convert_weakly",
+    "dtype",
+    "optimization_barrier",
+    "reduce_precision",
+    "select",
+    "select_n",
+    "stop_gradient",
+]

@@ -34,3 +34,12 @@ def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
 def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     """Cumulative log(sum(exp(x))) of floats, without overflow."""
     return cumlogsumexp_p.bind(operand, axis=operator.index(axis), reverse=bool(reverse))
+
+
+__all__ = [
+    "cumlogsumexp",
+    "cummax",
+    "cummin",
+    "cumprod",
+    "cumsum",
+]

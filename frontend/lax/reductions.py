@@ -254,3 +254,20 @@ def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
         raise ValueError(f"Arguments to batch_matmul must have same ndim, got {a}, {b}")
     batch = tuple(range(a - 2))
     return dot_general(lhs, rhs, (((a - 1,), (a - 2,)), (batch, batch)), precision=precision)
+
+
+__all__ = [
+    "argmax",
+    "argmin",
+    "batch_matmul",
+    "dot",
+    "dot_general",
+    "reduce",
+    "reduce_and",
+    "reduce_max",
+    "reduce_min",
+    "reduce_or",
+    "reduce_prod",
+    "reduce_sum",
+    "reduce_xor",
+]

@@ -96,3 +96,21 @@ def bessel_i0e(x: Any) -> Any:
 def bessel_i1e(x: Any) -> Any:
     """e^-|x| times the modified Bessel function of order 1."""
     return bessel_i1e_p.bind(x)
+
+
+__all__ = [
+    "bessel_i0e",
+    "bessel_i1e",
+    "betainc",
+    "digamma",
+    "erf",
+    "erf_inv",
+    "erfc",
+    "igamma",
+    "igamma_grad_a",
+    "igammac",
+    "lgamma",
+    "polygamma",
+    "random_gamma_grad",
+    "zeta",
+]

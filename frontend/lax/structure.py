@@ -334,3 +334,35 @@ def pad(operand: Any, padding_value: Any, padding_config: Any) -> Any:
 def rev(operand: Any, dimensions: Sequence[int]) -> Any:
     """The elements in reverse order along the axes."""
     return rev_p.bind(operand, dimensions=indices(dimensions))
+
+
+__all__ = [
+    "broadcast",
+    "broadcast_in_dim",
+    "broadcast_like",
+    "broadcast_shapes",
+    "broadcast_to_rank",
+    "broadcasted_iota",
+    "canonical_axis",
+    "collapse",
+    "concatenate",
+    "empty",
+    "expand_dims",
+    "full",
+    "full_like",
+    "indices",
+    "iota",
+    "pad",
+    "reshape",
+    "rev",
+    "shape_as_value",
+    "shape_of",
+    "slice",
+    "slice_type",
+    "split",
+    "squeeze",
+    "stack",
+    "tile",
+    "transpose",
+    "unstack",
+]
