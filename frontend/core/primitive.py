@@ -10,7 +10,9 @@ operation by name:
 * `transpose(primitive, cts, args, params)` -> one cotangent (or None, or Zero) for each argument;
   the linear arguments are `UndefinedPrimal`
 * `batch(primitive, axis, args, dims, params)` -> (out, dim out); dims are ints or None
-* optional, for primitives that carry functions: `evaluate`, `stage`, `partial_eval`
+* optional, for primitives that carry functions: `evaluate`, `stage`, `partial_eval`, `split`
+* optional, for primitives that run Python in the midst of a program: `host(params, where)` -> a
+  function of arrays to a sequence of arrays; `where` is the user's source line for messages
 
 `rules.py` has the common forms of them. A rule that cannot exist is declared with `absent(reason)`.
 """
@@ -85,11 +87,13 @@ class Primitive:
         evaluate: Callable[..., Any] | None = None,
         stage: Callable[..., Any] | None = None,
         partial_eval: Callable[..., Any] | None = None,
+        split: Callable[..., Any] | None = None,
         axis_names: Callable[[dict], tuple] | None = None,
         dce: Callable[..., Any] | None = None,
         params_text: Callable[[Any], dict] | None = None,
         calls: str | None = None,
         forbidden: Callable[[], Exception] | None = None,
+        host: Callable[[dict, str], Callable[..., Any]] | None = None,
     ):
         if name in registry:
             raise ValueError(f"primitive {name!r} is declared twice")
@@ -102,6 +106,8 @@ class Primitive:
         self.effects = effects
         self.stage = stage
         self.partial_eval = partial_eval
+        # Partial evaluation under a policy, see transforms/recompute.py.
+        self.split = split
         self.axis_names = axis_names
         self.dce = dce
         self.params_text = params_text
@@ -110,6 +116,7 @@ class Primitive:
         self.calls = calls
         # The error of a program in which this primitive is still there when it is compiled.
         self.forbidden = forbidden
+        self.host = host
         self._evaluate = evaluate
         # Result avals by argument avals and parameters; kept by eager evaluation.
         self.results: dict[tuple, Any] = {}
