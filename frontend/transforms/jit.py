@@ -17,7 +17,7 @@ from ...runtime import ArrayImpl, JitDispatch
 from ..core import config, dtypes, eager, pytree
 from ..core.avals import ShapedArray, get_aval
 from ..core.interpreter import eval_jaxpr, jaxpr_as_fun
-from ..core.jaxpr import ClosedJaxpr, JaxprEqn, subjaxprs
+from ..core.jaxpr import ClosedJaxpr, JaxprEqn, axis_names, subjaxprs
 from ..core.primitive import Primitive, absent
 from ..core.rules import Zero, is_undefined
 from ..core.staging import DebugInfo, trace_to_closed, trace_to_jaxpr
@@ -36,108 +36,9 @@ from .api_util import (
 from .batching import batch_jaxpr
 from .jvp import jvp_jaxpr
 from .partial_eval import dce_closed, partial_eval_jaxpr
+from .programs import clear_eager_programs, program_of
+from .recompute import split_call
 from .transpose import transpose_jaxpr
-
-log = logging.getLogger("lingon")
-
-# --- compiled programs ---------------------------------------------------------------------
-
-
-class Program:
-    """A closed jaxpr compiled; calls take and return flat lists of concrete arrays.
-
-    `kept` are the indices of the inputs that the compiled code reads; typed keys and the like
-    are passed and returned as their physical arrays.
-    """
-
-    def __init__(self, closed: ClosedJaxpr, name: str, donated: Sequence[bool], keep_unused: bool):
-        _check_compilable(closed.jaxpr)
-        self.name = name
-        self.in_avals, self.out_avals = closed.in_avals, closed.out_avals
-        if keep_unused:
-            self.kept: tuple[int, ...] = tuple(range(len(closed.in_avals)))
-        else:
-            live = {id(a) for e in closed.eqns for a in e.invars}
-            live |= {id(a) for a in closed.jaxpr.outvars}
-            self.kept = tuple(i for i, v in enumerate(closed.jaxpr.invars) if id(v) in live)
-        kept_vars = [closed.jaxpr.invars[i] for i in self.kept]
-        self.donated = tuple(donated)
-        kept_donated = [bool(donated[i]) if donated else False for i in self.kept]
-        if config.log_compiles.value:
-            log.warning("Compiling %s with %s", name, [str(a) for a in closed.in_avals])
-        self.compiled = lowering.compile_jaxpr(
-            closed.replace(jaxpr=closed.jaxpr.replace(invars=kept_vars)),
-            name=name,
-            donated=kept_donated,
-            options=compile_options(),
-        )
-        self.plain_out = all(
-            type(getattr(a, "dtype", None)) is not None
-            and not dtypes.is_extended(a.dtype)
-            and a.dtype != dtypes.float0
-            for a in self.out_avals
-        )
-
-    def __call__(self, args: Sequence[Any]) -> list[Any]:
-        ins = []
-        for i in self.kept:
-            x = args[i]
-            if type(x) is not ArrayImpl:
-                x = getattr(x, "_base_array", None)
-                if x is None:
-                    x = eager.from_numpy(eager.to_numpy(args[i]), self.in_avals[i])
-            ins.append(x)
-        outs = self.compiled.execute(ins)
-        if any(self.donated):
-            for x, d in zip(args, self.donated, strict=True):
-                if d and type(x) is ArrayImpl and not x.is_deleted():
-                    x.delete()
-        if not self.plain_out:
-            outs = [_from_physical(o, a) for o, a in zip(outs, self.out_avals, strict=True)]
-        if config.debug_nans.value or config.debug_infs.value:
-            eager.check_finite(f"the jitted function {self.name}", outs)
-        return outs
-
-
-def compile_options() -> dict[str, Any]:
-    """What the configuration says about compiling, by the names of `lowering.compile_jaxpr`.
-
-    An option left at its default leaves the choice to the environment.
-    """
-    options: dict[str, Any] = {"threefry_partitionable": config.threefry_partitionable.value}
-    if not config.enable_compilation_cache.value:
-        options["compilation_cache"] = False
-    if config.compilation_cache_dir.value is not None:
-        options["compilation_cache_dir"] = config.compilation_cache_dir.value
-    if config.compilation_cache_max_size.value >= 0:
-        options["compilation_cache_max_bytes"] = config.compilation_cache_max_size.value
-    return options
-
-
-def _check_compilable(jaxpr: Any) -> None:
-    for eqn in jaxpr.eqns:
-        if eqn.primitive.forbidden is not None:
-            raise eqn.primitive.forbidden()
-        for sub in subjaxprs(eqn.params):
-            _check_compilable(sub)
-
-
-def _from_physical(x: Any, aval: Any) -> Any:
-    if dtypes.is_extended(aval.dtype):
-        return aval.dtype.wrap(x)
-    if aval.dtype == dtypes.float0:
-        return eager.from_numpy(None, aval)
-    return x
-
-
-def program_of(
-    closed: ClosedJaxpr, name: str, donated: tuple[bool, ...] = (), keep_unused: bool = False
-) -> Program:
-    """The compiled program of a closed jaxpr, compiled once for as long as the jaxpr lives."""
-    return closed.derived(
-        ("program", donated, keep_unused), lambda: Program(closed, name, donated, keep_unused)
-    )
-
 
 # --- the primitive -------------------------------------------------------------------------
 
@@ -155,6 +56,10 @@ def _evaluate(primitive: Primitive, args: Sequence[Any], params: dict) -> list[A
 
 def _reference(*args: Any, jaxpr: ClosedJaxpr, **_: Any) -> list[Any]:
     return [eager.to_numpy(o) for o in eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args)]
+
+
+def _call_params(params: dict, jaxpr: ClosedJaxpr, n: int, staged: bool) -> dict:
+    return {**params, "jaxpr": jaxpr, "donated_invars": (False,) * n}
 
 
 def _rebind(
@@ -236,19 +141,6 @@ def _dce(eqn: JaxprEqn, used: Sequence[bool]) -> JaxprEqn | None:
     )
 
 
-def _axis_names(params: dict) -> tuple:
-    """All axis names used by collectives inside."""
-
-    def make() -> tuple:
-        names: set[Any] = set()
-        for e in params["jaxpr"].eqns:
-            if e.primitive.axis_names is not None:
-                names.update(e.primitive.axis_names(e.params))
-        return tuple(names)
-
-    return params["jaxpr"].derived("axis_names", make)
-
-
 def _stage(primitive: Primitive, trace: Any, args: Sequence[Any], params: dict) -> Any:
     if params["inline"]:
         return eval_jaxpr(params["jaxpr"].jaxpr, params["jaxpr"].consts, *args)
@@ -276,45 +168,14 @@ jit_p = Primitive(
     transpose=_transpose,
     batch=_batch,
     partial_eval=_partial_eval,
+    split=split_call("jaxpr", _call_params),
     stage=_stage,
     dce=_dce,
-    axis_names=_axis_names,
+    axis_names=lambda params: axis_names(params["jaxpr"]),
     effects=lambda jaxpr, **_: jaxpr.effects,
     params_text=_params_text,
     calls="jaxpr",
 )
-
-
-# --- primitives without a reference, eagerly -----------------------------------------------
-
-_eager_programs: dict[Any, Program] = {}
-
-
-def _run_compiled(
-    primitive: Primitive, args: Sequence[Any], avals: tuple, out: Any, params: dict
-) -> Any:
-    """Compile the primitive alone as a program, and keep it."""
-    try:
-        key: Any = (primitive, avals, tuple(params.items()), config.trace_key())
-        program = _eager_programs.get(key)
-    except TypeError:
-        key, program = None, None
-    if program is None:
-
-        def f(*xs: Any) -> Any:
-            r = primitive.bind(*xs, **params)
-            return r if primitive.multiple_results else [r]
-
-        program = Program(trace_to_closed(f, avals), primitive.name, (), True)
-        if key is not None:
-            if len(_eager_programs) >= 1024:
-                _eager_programs.pop(next(iter(_eager_programs)))
-            _eager_programs[key] = program
-    outs = program([eager.as_array(a) for a in args])
-    return outs if primitive.multiple_results else outs[0]
-
-
-eager.run_compiled = _run_compiled
 
 
 # --- the user's jit ------------------------------------------------------------------------
@@ -459,7 +320,7 @@ class Jitted:
 
     def __init__(self, info: JitInfo):
         self.info = info
-        self.cache: dict[Any, TracedProgram] = {}
+        self.cache: BoundedCache[TracedProgram] = BoundedCache(4096)
 
     def traced(self, call: Call) -> TracedProgram:
         """The traced program for a call, from the cache if its signature is known."""
@@ -467,9 +328,7 @@ class Jitted:
         if program is None:
             program = trace_call(self.info, call)
             if not program.hoisted:
-                if len(self.cache) >= 4096:
-                    self.cache.pop(next(iter(self.cache)))
-                self.cache[call.key] = program
+                self.cache.put(call.key, program)
         return program
 
     def params(self, program: TracedProgram, call: Call) -> dict:
@@ -512,7 +371,7 @@ class Jitted:
             return None
         if config.debug_nans.value or config.debug_infs.value:
             return None
-        return executable, program.out_tree, compiled.kept, compiled.donated
+        return executable, program.out_tree, compiled.kept, ()  # it deletes what is donated
 
 
 def make_jit(fun: Callable[..., Any], **options: Any) -> Any:
@@ -586,10 +445,24 @@ def make_closed_jaxpr(f: Callable[..., Any], call: Call, traced_for: str = "make
 
 def clear_caches() -> None:
     """Forget all traced and compiled programs."""
-    _eager_programs.clear()
+    clear_eager_programs()
     for j in list(_all_jitted):
         j.cache.clear()
     JitDispatch.clear_all()
 
 
-__all__ = ["absent", "clear_caches", "get_aval", "jaxpr_as_fun", "jit_p", "make_jit", "program_of"]
+__all__ = [
+    "Call",
+    "JitInfo",
+    "Jitted",
+    "TracedProgram",
+    "clear_caches",
+    "hoist_tracers",
+    "jit_p",
+    "library_jit",
+    "make_closed_jaxpr",
+    "make_jit",
+    "program_of",
+    "runs_eagerly",
+    "trace_call",
+]
