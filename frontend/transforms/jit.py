@@ -7,18 +7,17 @@ Python code here runs only when a signature is new, or when the call itself is b
 from __future__ import annotations
 
 import functools
-import logging
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ... import lowering
-from ...runtime import ArrayImpl, JitDispatch
+from ...runtime import JitDispatch
 from ..core import config, dtypes, eager, pytree
-from ..core.avals import ShapedArray, get_aval
-from ..core.interpreter import eval_jaxpr, jaxpr_as_fun
-from ..core.jaxpr import ClosedJaxpr, JaxprEqn, axis_names, subjaxprs
-from ..core.primitive import Primitive, absent
+from ..core.avals import ShapedArray
+from ..core.bounded_cache import BoundedCache
+from ..core.interpreter import eval_jaxpr
+from ..core.jaxpr import ClosedJaxpr, JaxprEqn, axis_names
+from ..core.primitive import Primitive
 from ..core.rules import Zero, is_undefined
 from ..core.staging import DebugInfo, trace_to_closed, trace_to_jaxpr
 from ..core.trace import Tracer, eval_trace, set_trace, state

@@ -8,7 +8,8 @@ from ... import lowering
 from ..core import pytree
 from ..core.avals import get_aval
 from .abstract import ShapeDtypeStruct, abstract_args, struct_of
-from .jit import Call, Jitted, Program, TracedProgram, program_of
+from .jit import Call, Jitted, TracedProgram
+from .programs import Program, program_of
 
 
 class ArgInfo:

@@ -108,7 +108,7 @@ def test_the_frontend_uses_one_door_to_lowering() -> None:
         if any(layer_of(n) == "lowering" for n in imports(path))
     }
     # the one compiles, the other prints the stages of what was compiled
-    assert users == {"frontend/transforms/jit.py", "frontend/transforms/stages.py"}
+    assert users == {"frontend/transforms/programs.py", "frontend/transforms/stages.py"}
     for layer in ("lingon", "frontend"):
         for path in sources(layer):
             assert not any(layer_of(n) == "dialect" for n in imports(path)), path

@@ -1,0 +1,180 @@
+"""Compiled programs of closed jaxprs, and of single primitives that have no reference."""
+
+from __future__ import annotations
+
+import logging
+import math
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from ... import lowering
+from ...runtime import ArrayImpl
+from ..core import config, dtypes, eager
+from ..core.bounded_cache import BoundedCache
+from ..core.jaxpr import ClosedJaxpr, subjaxprs
+from ..core.primitive import Primitive
+from ..core.staging import trace_to_closed
+
+log = logging.getLogger("lingon")
+
+
+class Program:
+    """A closed jaxpr compiled; calls take and return flat lists of concrete arrays.
+
+    `kept` are the indices of the inputs that the compiled code reads, `donated` says for each
+    input whether a call deletes it; typed keys and the like are passed and returned as their
+    physical arrays. A UserWarning names the donated inputs that no result is as large as.
+    """
+
+    def __init__(self, closed: ClosedJaxpr, name: str, donated: Sequence[bool], keep_unused: bool):
+        _check_compilable(closed.jaxpr)
+        self.name = name
+        self.in_avals, self.out_avals = closed.in_avals, closed.out_avals
+        if keep_unused:
+            self.kept: tuple[int, ...] = tuple(range(len(closed.in_avals)))
+        else:
+            live = {id(a) for e in closed.eqns for a in e.invars}
+            live |= {id(a) for a in closed.jaxpr.outvars}
+            self.kept = tuple(i for i, v in enumerate(closed.jaxpr.invars) if id(v) in live)
+        kept_vars = [closed.jaxpr.invars[i] for i in self.kept]
+        offered = [i for i in self.kept if donated and donated[i]]
+        usable = _usable_donations(closed, offered) if offered else set()
+        self.donated = tuple([i in usable for i in range(len(closed.in_avals))])
+        if config.log_compiles.value:
+            log.warning("Compiling %s with %s", name, [str(a) for a in closed.in_avals])
+        self.compiled = lowering.compile_jaxpr(
+            closed.replace(jaxpr=closed.jaxpr.replace(invars=kept_vars)),
+            name=name,
+            donated=[self.donated[i] for i in self.kept],
+            options=compile_options(),
+        )
+        self.plain_out = all(
+            type(getattr(a, "dtype", None)) is not None
+            and not dtypes.is_extended(a.dtype)
+            and a.dtype != dtypes.float0
+            for a in self.out_avals
+        )
+
+    def __call__(self, args: Sequence[Any]) -> list[Any]:
+        ins = []
+        for i in self.kept:
+            x = args[i]
+            if type(x) is not ArrayImpl:
+                x = getattr(x, "_base_array", None)
+                if x is None:
+                    x = eager.from_numpy(eager.to_numpy(args[i]), self.in_avals[i])
+            ins.append(x)
+        outs = self.compiled.execute(ins)
+        if not self.plain_out:
+            outs = [_from_physical(o, a) for o, a in zip(outs, self.out_avals, strict=True)]
+        if config.debug_nans.value or config.debug_infs.value:
+            eager.check_finite(f"the jitted function {self.name}", outs)
+        return outs
+
+
+def _nbytes(aval: Any) -> int:
+    if dtypes.is_extended(aval.dtype):
+        item = math.prod(aval.dtype.physical_shape) * aval.dtype.physical_dtype.itemsize
+    else:
+        item = aval.dtype.itemsize
+    return math.prod(aval.shape) * item
+
+
+def _usable_donations(closed: ClosedJaxpr, offered: Sequence[int]) -> set[int]:
+    """Those of the `offered` inputs whose buffers can each become another result's.
+
+    Input after input gets the first result of its size that is left. Warns about the others.
+    """
+    results = [_nbytes(a) for a in closed.out_avals]
+    usable, refused = set(), []
+    for i in offered:
+        size = _nbytes(closed.in_avals[i])
+        if size in results:
+            results.remove(size)
+            usable.add(i)
+        else:
+            refused.append(closed.in_avals[i].str_short(long=True))
+    if refused:
+        warnings.warn(
+            f"Some donated buffers were not usable: {', '.join(refused)}.\n"
+            "A donated array is used where a result of the same size in bytes is left for it.",
+            stacklevel=2,
+        )
+    return usable
+
+
+def compile_options() -> dict[str, Any]:
+    """What the configuration says about compiling, by the names of `lowering.compile_jaxpr`.
+
+    An option left at its default leaves the choice to the environment.
+    """
+    options: dict[str, Any] = {"threefry_partitionable": config.threefry_partitionable.value}
+    if not config.enable_compilation_cache.value:
+        options["compilation_cache"] = False
+    if config.compilation_cache_dir.value is not None:
+        options["compilation_cache_dir"] = config.compilation_cache_dir.value
+    if config.compilation_cache_max_size.value >= 0:
+        options["compilation_cache_max_bytes"] = config.compilation_cache_max_size.value
+    return options
+
+
+def _check_compilable(jaxpr: Any) -> None:
+    for eqn in jaxpr.eqns:
+        if eqn.primitive.forbidden is not None:
+            raise eqn.primitive.forbidden()
+        for sub in subjaxprs(eqn.params):
+            _check_compilable(sub)
+
+
+def _from_physical(x: Any, aval: Any) -> Any:
+    if dtypes.is_extended(aval.dtype):
+        return aval.dtype.wrap(x)
+    if aval.dtype == dtypes.float0:
+        return eager.from_numpy(None, aval)
+    return x
+
+
+def program_of(
+    closed: ClosedJaxpr, name: str, donated: tuple[bool, ...] = (), keep_unused: bool = False
+) -> Program:
+    """The compiled program of a closed jaxpr, compiled once for as long as the jaxpr lives."""
+    return closed.derived(
+        ("program", donated, keep_unused), lambda: Program(closed, name, donated, keep_unused)
+    )
+
+
+_eager_programs: BoundedCache[Program] = BoundedCache(1024)
+
+
+def _run_compiled(
+    primitive: Primitive, args: Sequence[Any], avals: tuple, out: Any, params: dict
+) -> Any:
+    """Compile the primitive alone as a program, and keep it."""
+    try:
+        key: Any = (primitive, avals, tuple(params.items()), config.trace_key())
+        program = _eager_programs.get(key)
+    except TypeError:
+        key, program = None, None
+    if program is None:
+
+        def f(*xs: Any) -> Any:
+            r = primitive.bind(*xs, **params)
+            return r if primitive.multiple_results else [r]
+
+        program = Program(trace_to_closed(f, avals), primitive.name, (), True)
+        if key is not None:
+            _eager_programs.put(key, program)
+    outs = program([eager.as_array(a) for a in args])
+    return outs if primitive.multiple_results else outs[0]
+
+
+eager.run_compiled = _run_compiled
+
+
+def clear_eager_programs() -> None:
+    """Forget the programs of single primitives."""
+    _eager_programs.clear()
+
+
+__all__ = ["Program", "clear_eager_programs", "compile_options", "program_of"]
