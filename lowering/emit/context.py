@@ -14,7 +14,7 @@ from .text import ModuleText
 from .types import ElementType, element_type, tensor_type
 from .values import ARGUMENT, EMPTY, GROUP, IOTA, SCALAR, SPLAT, TENSOR, VIEW, Value
 
-__all__ = ["EmitContext", "apply_row"]
+__all__ = ["EmitContext", "apply_row", "from_index"]
 
 _MISSING = object()
 
@@ -66,13 +66,12 @@ class EmitContext(ModuleText):
             return value.name
         if kind == ARGUMENT:
             name = self.name()
-            mode = "restrict writable" if value.literal == "donated" else "restrict"
             memref = value.tensor_type.replace("tensor<", "memref<", 1)
             self.entry.append(
-                f"{name} = bufferization.to_tensor {value.name} {mode} "
+                f"{name} = bufferization.to_tensor {value.name} restrict "
                 f": {memref} to {value.tensor_type}"
             )
-            value.kind, value.name, value.literal = TENSOR, name, None
+            value.kind, value.name = TENSOR, name
             return name
         if kind == SCALAR:
             b = self.scalars()
@@ -362,7 +361,7 @@ class EmitContext(ModuleText):
             if found is None:
                 b = ScalarBuilder(self, group.lines, self.loc)
                 index = b(f"linalg.index {v.dims} : index")
-                found = group.reads[key] = _from_index(b, index, v.type)
+                found = group.reads[key] = from_index(b, index, v.type)
             return found
         if not v.shape:
             return self.scalar(v)
@@ -567,6 +566,22 @@ class EmitContext(ModuleText):
         if value.kind == GROUP:
             value.group.pending -= 1
 
+    def hold(self, values: Sequence[Value]) -> None:
+        """Counts one more reader of each value; for emitters that run jaxprs and read the results
+        afterwards. `release` takes it back."""
+        for value in values:
+            self._add_uses(value, 1)
+
+    def keep(self, values: Sequence[Value]) -> None:
+        """Leaves it to the end of the current emitter to release `values`, its results."""
+        self._held.extend(values)
+
+    def release(self, values: Sequence[Value]) -> None:
+        """Takes back one reader of each value."""
+        for value in values:
+            self._consume(value)
+        self._close(values)
+
     def _analyse(self, jaxpr: Any, top: bool) -> tuple[list, dict, dict]:
         """Equations whose results matter, in order; how often each variable is read by them, and
         (if `top`, else counted in the former) by the jaxpr's results."""
@@ -685,7 +700,7 @@ def apply_row(
     return b.narrow(name, t) if t.narrow and first.kind == "f" else name
 
 
-def _from_index(b: ScalarBuilder, index: str, t: ElementType) -> str:
+def from_index(b: ScalarBuilder, index: str, t: ElementType) -> str:
     """An ``index`` converted to dtype `t` (register form)."""
     if t.kind in "iu":
         return b(f"arith.index_cast {index} : index to {t.register}")
