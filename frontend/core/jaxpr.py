@@ -201,6 +201,19 @@ def subjaxprs(params: dict[str, Any]) -> Iterator[Jaxpr]:
                 yield x.jaxpr
 
 
+def axis_names(closed: ClosedJaxpr) -> tuple[Any, ...]:
+    """The names of axes that the equations of a jaxpr, at any depth, refer to."""
+
+    def make() -> tuple[Any, ...]:
+        names: dict[Any, None] = {}
+        for eqn in closed.eqns:
+            if eqn.primitive.axis_names is not None:
+                names.update(dict.fromkeys(eqn.primitive.axis_names(eqn.params)))
+        return tuple(names)
+
+    return closed.derived("axis_names", make)
+
+
 class JaxprTypeError(TypeError):
     """A jaxpr is ill-typed."""
 

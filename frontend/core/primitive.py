@@ -93,6 +93,7 @@ class Primitive:
         params_text: Callable[[Any], dict] | None = None,
         calls: str | None = None,
         forbidden: Callable[[], Exception] | None = None,
+        free: bool = False,
         host: Callable[[dict, str], Callable[..., Any]] | None = None,
     ):
         if name in registry:
@@ -117,6 +118,9 @@ class Primitive:
         # The error of a program in which this primitive is still there when it is compiled.
         self.forbidden = forbidden
         self.host = host
+        # Whether the result takes no work worth mentioning (a reshape, a broadcast, an iota, a
+        # conversion): differentiation then runs it again rather than have the result stored.
+        self.free = free
         self._evaluate = evaluate
         # Result avals by argument avals and parameters; kept by eager evaluation.
         self.results: dict[tuple, Any] = {}

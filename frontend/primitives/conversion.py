@@ -123,6 +123,7 @@ def _convert_stage(primitive: Primitive, trace: Any, args: Any, params: dict) ->
 
 convert_element_type_p: Primitive = Primitive(
     "convert_element_type",
+    free=True,
     abstract=_convert_abstract,
     reference=_convert_reference,
     jvp=_convert_jvp,
@@ -209,6 +210,7 @@ def _bitcast_batch(primitive: Any, axis: Any, args: Any, dims: Any, params: dict
 
 bitcast_convert_type_p: Primitive = Primitive(
     "bitcast_convert_type",
+    free=True,
     abstract=_bitcast_abstract,
     reference=_bitcast_reference,
     jvp=zero_jvp,

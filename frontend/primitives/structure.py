@@ -141,6 +141,7 @@ def _broadcast_text(eqn: Any) -> dict:
 
 broadcast_in_dim_p: Primitive = Primitive(
     "broadcast_in_dim",
+    free=True,
     abstract=_broadcast_abstract,
     reference=_broadcast_reference,
     jvp=linear_jvp,
@@ -220,6 +221,7 @@ def _reshape_batch(
 
 reshape_p: Primitive = Primitive(
     "reshape",
+    free=True,
     abstract=_reshape_abstract,
     reference=_reshape_reference,
     jvp=linear_jvp,
@@ -315,6 +317,7 @@ def _squeeze_transpose(ct: Any, aval: ShapedArray, *, dimensions: tuple) -> Any:
 
 squeeze_p: Primitive = Primitive(
     "squeeze",
+    free=True,
     abstract=_squeeze_abstract,
     reference=lambda x, *, dimensions: x.reshape(
         tuple(s for i, s in enumerate(x.shape) if i not in dimensions)
@@ -360,6 +363,7 @@ def _iota_reference(*, dtype: Any, shape: tuple, dimension: int, sharding: Any) 
 
 iota_p: Primitive = Primitive(
     "iota",
+    free=True,
     abstract=_iota_abstract,
     reference=_iota_reference,
     jvp=zero_jvp,
@@ -374,6 +378,7 @@ iota_p: Primitive = Primitive(
 
 copy_p: Primitive = Primitive(
     "copy",
+    free=True,
     abstract=lambda x: x,
     reference=lambda x: x,
     jvp=linear_jvp,

@@ -76,13 +76,32 @@ def _without_copies(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[tuple[str, i
     return closed.replace(jaxpr=closed.jaxpr.replace(outvars=outs)), sources
 
 
-def partial_eval_jaxpr(closed: ClosedJaxpr, unknown: tuple[bool, ...]) -> PartialJaxpr:
-    """Split a jaxpr by which inputs are unknown. Remembered with `closed`."""
+class EffectsLaterTrace(PartialTrace):
+    """Partial evaluation in which equations with effects are staged, whatever their arguments."""
+
+    def process_primitive(self, primitive: Primitive, args: Sequence[Any], params: dict) -> Any:
+        if primitive.effects is not None and primitive.effects(**params):
+            with set_trace(self.staging):
+                return self.staging.process_primitive(primitive, args, params)
+        return super().process_primitive(primitive, args, params)
+
+
+def partial_eval_jaxpr(
+    closed: ClosedJaxpr,
+    unknown: tuple[bool, ...],
+    instantiate: tuple[bool, ...] = (),
+    effects_later: bool = False,
+) -> PartialJaxpr:
+    """Split a jaxpr by which inputs are unknown. Remembered with `closed`.
+
+    Outputs for which `instantiate` holds count as unknown whether they are or not; with
+    `effects_later` the known part has no effects.
+    """
 
     def make() -> PartialJaxpr:
         known_trace = JaxprTrace(closed.jaxpr.debug_info)
         staging = JaxprTrace(closed.jaxpr.debug_info)
-        partial = PartialTrace(known_trace, staging)
+        partial = (EffectsLaterTrace if effects_later else PartialTrace)(known_trace, staging)
         ins = [
             staging.new_arg(a) if u else known_trace.new_arg(a)
             for a, u in zip(closed.in_avals, unknown, strict=True)
@@ -90,14 +109,16 @@ def partial_eval_jaxpr(closed: ClosedJaxpr, unknown: tuple[bool, ...]) -> Partia
         with set_trace(partial):
             outs = eval_jaxpr(closed.jaxpr, closed.consts, *ins)
         unknown_out = [partial.is_unknown(o) for o in outs]
-        staged, residuals = staging.finish([o for o in outs if partial.is_unknown(o)])
-        known_outs = [o for o in outs if not partial.is_unknown(o)]
+        if instantiate:
+            unknown_out = [u or i for u, i in zip(unknown_out, instantiate, strict=True)]
+        staged, residuals = staging.finish([o for o, u in zip(outs, unknown_out) if u])
+        known_outs = [o for o, u in zip(outs, unknown_out) if not u]
         jaxpr, consts = known_trace.finish([*known_outs, *residuals])
         known, sources = _without_copies(ClosedJaxpr(jaxpr, consts))
         n = len(known_outs)
         return PartialJaxpr(known, close_with_vars(staged), unknown_out, sources[:n], sources[n:])
 
-    return closed.derived(("partial_eval", unknown), make)
+    return closed.derived(("partial_eval", unknown, instantiate, effects_later), make)
 
 
 def dce_jaxpr(
