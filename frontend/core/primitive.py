@@ -95,6 +95,7 @@ class Primitive:
         forbidden: Callable[[], Exception] | None = None,
         free: bool = False,
         host: Callable[[dict, str], Callable[..., Any]] | None = None,
+        structure: Callable[[dict], dict] | None = None,
     ):
         if name in registry:
             raise ValueError(f"primitive {name!r} is declared twice")
@@ -118,6 +119,8 @@ class Primitive:
         # The error of a program in which this primitive is still there when it is compiled.
         self.forbidden = forbidden
         self.host = host
+        # The parameters that say what is computed, where others, such as rules, do not.
+        self.structure = structure
         # Whether the result takes no work worth mentioning (a reshape, a broadcast, an iota, a
         # conversion): differentiation then runs it again rather than have the result stored.
         self.free = free

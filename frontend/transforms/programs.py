@@ -11,10 +11,13 @@ from typing import Any
 from ... import lowering
 from ...runtime import ArrayImpl
 from ..core import config, dtypes, eager
+from ..core.avals import get_aval
 from ..core.bounded_cache import BoundedCache
 from ..core.jaxpr import ClosedJaxpr, subjaxprs
 from ..core.primitive import Primitive
 from ..core.staging import trace_to_closed
+from ..core.structure_key import Unkeyed, equation_key
+from ..core.trace import state
 
 log = logging.getLogger("lingon")
 
@@ -172,9 +175,35 @@ def _run_compiled(
 eager.run_compiled = _run_compiled
 
 
+def run_structured(primitive: Primitive, args: Sequence[Any], params: dict) -> list[Any]:
+    """Run a primitive that carries jaxprs as a program of its own.
+
+    Programs are kept by what they compute, so that jaxprs made anew in every call, from functions
+    that do the same, are compiled once.
+    """
+    avals = tuple([a.aval if type(a) is ArrayImpl else get_aval(a) for a in args])
+    try:
+        key: Any = (equation_key(primitive, params), avals, config.trace_key(), state.axis_env)
+    except Unkeyed:
+        key = None
+    program = _eager_programs.get(key) if key is not None else None
+    if program is None:
+        closed = trace_to_closed(lambda *xs: primitive.bind(*xs, **params), avals)
+        program = Program(closed, primitive.name, (), True)
+        if key is not None:
+            _eager_programs.put(key, program)
+    return program([eager.as_array(a) for a in args])
+
+
 def clear_eager_programs() -> None:
     """Forget the programs of single primitives."""
     _eager_programs.clear()
 
 
-__all__ = ["Program", "clear_eager_programs", "compile_options", "program_of"]
+__all__ = [
+    "Program",
+    "clear_eager_programs",
+    "compile_options",
+    "program_of",
+    "run_structured",
+]
