@@ -23,7 +23,7 @@ struct KernelCallModel
                           const BufferizationOptions &options,
                           BufferizationState &state) const {
     auto call = cast<lingon::KernelCallOp>(op);
-    if (!isa<TensorType>(call.getOutputs().front().getType()))
+    if (!call.onTensors())
       return success();
     OpBuilder::InsertionGuard guard(rewriter);
     rewriter.setInsertionPoint(op);
@@ -43,9 +43,40 @@ struct KernelCallModel
     auto created = lingon::KernelCallOp::create(
         rewriter, op->getLoc(), TypeRange{}, call.getCalleeAttr(), inputs,
         outputs, call.getConfigAttr(), call.getDtypesAttr(),
-        call.getReadsOutputsAttr());
+        call.getReadsOutputsAttr(), call.getSideEffectsAttr());
     created->setDiscardableAttrs(op->getDiscardableAttrDictionary());
     replaceOpWithBufferizedValues(rewriter, op, outputs);
+    return success();
+  }
+};
+
+/// The results are the operands' buffers.
+struct BarrierModel
+    : BufferizableOpInterface::ExternalModel<BarrierModel, lingon::BarrierOp> {
+  bool bufferizesToMemoryRead(Operation *, OpOperand &,
+                              const AnalysisState &) const {
+    return false;
+  }
+  bool bufferizesToMemoryWrite(Operation *, OpOperand &,
+                               const AnalysisState &) const {
+    return false;
+  }
+  AliasingValueList getAliasingValues(Operation *op, OpOperand &operand,
+                                      const AnalysisState &) const {
+    return {{op->getResult(operand.getOperandNumber()),
+             BufferRelation::Equivalent}};
+  }
+  LogicalResult bufferize(Operation *op, RewriterBase &rewriter,
+                          const BufferizationOptions &options,
+                          BufferizationState &state) const {
+    SmallVector<Value> buffers;
+    for (Value value : op->getOperands()) {
+      FailureOr<Value> buffer = getBuffer(rewriter, value, options, state);
+      if (failed(buffer))
+        return failure();
+      buffers.push_back(*buffer);
+    }
+    replaceOpWithBufferizedValues(rewriter, op, buffers);
     return success();
   }
 };
@@ -54,4 +85,5 @@ struct KernelCallModel
 
 void lingon::attachBufferizationModels(MLIRContext &context) {
   KernelCallOp::attachInterface<KernelCallModel>(context);
+  BarrierOp::attachInterface<BarrierModel>(context);
 }

@@ -33,6 +33,9 @@ def Lingon_KernelCallOp
     then outputs: the stored element type alone does not tell a boolean or an
     unsigned integer. `config` holds the kernel's static parameters.
 
+    With the unit attribute `side_effects` the call is never removed, repeated
+    or moved across another such call, and `outs` may be empty.
+
     ```mlir
     %r = lingon.kernel_call "sort" ins(%x : tensor<8xf32>)
            outs(%e : tensor<8xf32>)
@@ -46,11 +49,12 @@ def Lingon_KernelCallOp
     Variadic<AnyTypeOf<[AnyRankedTensor, AnyMemRef]>>:$outputs,
     DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$config,
     DenseI32ArrayAttr:$dtypes,
-    UnitAttr:$reads_outputs);
+    UnitAttr:$reads_outputs,
+    UnitAttr:$side_effects);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
     $callee (`ins` `(` $inputs^ `:` type($inputs) `)`)?
-    `outs` `(` $outputs `:` type($outputs) `)` attr-dict
+    (`outs` `(` $outputs^ `:` type($outputs) `)`)? attr-dict
     (`->` type($results)^)?
   }];
   let hasVerifier = 1;
@@ -58,9 +62,35 @@ def Lingon_KernelCallOp
     ::mlir::MutableOperandRange getDpsInitsMutable() {
       return getOutputsMutable();
     }
+    /// Whether the operands are tensors; false where there are none.
+    bool onTensors() {
+      return (*this)->getNumOperands() != 0 &&
+             ::mlir::isa<::mlir::TensorType>((*this)->getOperand(0).getType());
+    }
     /// The C symbol that the op calls.
     std::string getSymbol() { return ("lingon_kernel_" + getCallee()).str(); }
   }];
+}
+
+def Lingon_BarrierOp : Op<Lingon_Dialect, "barrier"> {
+  let summary = "tensors as they are, which no optimization looks through";
+  let description = [{
+    Returns its operands. What is computed from the results is not recognised as
+    equal to what is computed from the operands, so that a computation can be
+    repeated on purpose. It costs nothing: the results are the same buffers.
+
+    ```mlir
+    %r = lingon.barrier %x : tensor<8xf32> -> tensor<8xf32>
+    ```
+  }];
+
+  let arguments = (ins Variadic<AnyRankedTensor>:$operands);
+  // An effect that keeps equal barriers apart and lets unused ones be removed.
+  let results = (outs Res<Variadic<AnyRankedTensor>, "", [MemAlloc]>:$results);
+  let assemblyFormat = [{
+    $operands attr-dict `:` type($operands) `->` type($results)
+  }];
+  let hasVerifier = 1;
 }
 
 #endif // LINGON_TD

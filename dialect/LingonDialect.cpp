@@ -79,7 +79,7 @@ LogicalResult lingon::KernelCallOp::verify() {
     if (!llvm::isAlnum(c) && c != '_')
       return emitOpError("kernel name '")
              << name << "' may hold only letters, digits and underscores";
-  if (getOutputs().empty())
+  if (getOutputs().empty() && !getSideEffects())
     return emitOpError("expects at least one 'outs' operand");
 
   size_t operands = getInputs().size() + getOutputs().size();
@@ -87,7 +87,7 @@ LogicalResult lingon::KernelCallOp::verify() {
     return emitOpError("expects one dtype code per operand (")
            << operands << "), got " << getDtypes().size();
 
-  bool onTensors = isa<RankedTensorType>(getOutputs().front().getType());
+  bool onTensors = this->onTensors();
   size_t index = 0;
   for (Value operand : llvm::concat<Value>(getInputs(), getOutputs())) {
     auto type = cast<ShapedType>(operand.getType());
@@ -124,6 +124,12 @@ LogicalResult lingon::KernelCallOp::verify() {
 void lingon::KernelCallOp::getEffects(
     SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
         &effects) {
+  if (getSideEffects()) {
+    effects.emplace_back(MemoryEffects::Read::get(),
+                         SideEffects::DefaultResource::get());
+    effects.emplace_back(MemoryEffects::Write::get(),
+                         SideEffects::DefaultResource::get());
+  }
   for (OpOperand &input : getInputsMutable())
     if (isa<MemRefType>(input.get().getType()))
       effects.emplace_back(MemoryEffects::Read::get(), &input,
@@ -141,3 +147,9 @@ void lingon::KernelCallOp::getEffects(
 
 #define GET_OP_CLASSES
 #include "LingonOps.cpp.inc"
+
+LogicalResult lingon::BarrierOp::verify() {
+  if (getOperands().getTypes() != getResultTypes())
+    return emitOpError("expects results of the operands' types");
+  return success();
+}

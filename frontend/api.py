@@ -40,6 +40,7 @@ from .transforms.autodiff import (
 )
 from .transforms.custom_rules import closure_convert, custom_jvp, custom_vjp
 from .transforms.jit import clear_caches, make_jit
+from .transforms.remat import checkpoint, remat
 from .transforms.vmap import vmap
 
 version = "0.1.0"
@@ -221,6 +222,7 @@ __all__ = [
     "Device",
     "ShapeDtypeStruct",
     "SingleDeviceSharding",
+    "checkpoint",
     "clear_caches",
     "closure_convert",
     "config",
@@ -243,6 +245,7 @@ __all__ = [
     "make_jaxpr",
     "process_count",
     "process_index",
+    "remat",
     "value_and_grad",
     "vjp",
     "vmap",

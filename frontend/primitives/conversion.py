@@ -254,6 +254,8 @@ def _reduce_precision_reference(
     """Round to nearest even in the mantissa; what the exponent cannot hold becomes inf or 0."""
     info = dtypes.finfo(x.dtype)
     own_mantissa, own_exponent = info.nmant, info.iexp
+    if mantissa_bits >= own_mantissa and exponent_bits >= own_exponent:
+        return x
     bits_t = np.dtype(f"u{x.dtype.itemsize}")
     one = bits_t.type(1)
     bits = np.asarray(x, order="C").view(bits_t)

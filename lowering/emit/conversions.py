@@ -209,4 +209,12 @@ def _reduce_bits(x: Expr, exponent: int, mantissa: int, to_exponent: int, to_man
     return select(is_nan, bits, result).cast("arith.bitcast", x.t)
 
 
-elementwise("reduce_precision", raw=_reduce_precision)
+@emits("reduce_precision")
+def _reduce_precision_to(ctx, eqn, operand):
+    """A format that loses nothing is no work."""
+    t, params = operand.type, eqn.params
+    own = (8, 23) if t.float8 is not None else _FIELDS[t.name]
+    if params["exponent_bits"] >= own[0] and params["mantissa_bits"] >= own[1]:
+        return operand
+    compute = lambda b, xs: _reduce_precision(b, [t], t, xs, params)  # noqa: E731
+    return ctx.elementwise(compute, [operand], operand.shape, t)

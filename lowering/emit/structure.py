@@ -17,7 +17,7 @@ def _same(ctx, eqn, operand):
     return operand
 
 
-@emits("optimization_barrier", "device_put")
+@emits("device_put")
 def _same_all(ctx, eqn, *operands):
     return operands
 
