@@ -48,8 +48,10 @@ _FUSED = (
 )
 _BUFFERIZED = (
     "eliminate-empty-tensors",
+    "func.func(lingon-loop-destinations)",
     "empty-tensor-to-alloc-tensor",
-    "one-shot-bufferize",
+    "one-shot-bufferize{allow-return-allocs-from-loops}",
+    "func.func(lingon-loop-buffers)",
     "canonicalize",
     "cse",
     "func.func(lingon-results-in-place)",
