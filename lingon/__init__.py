@@ -75,6 +75,7 @@ from lingon.frontend.api import (
 )
 from lingon.frontend.api import version as __version__
 from lingon.frontend.api import version_info as __version_info__
+from lingon.frontend.callbacks import pure_callback
 from lingon.install import install_as_jax
 
 assert _array_methods  # it gives arrays their operators and methods
@@ -84,9 +85,11 @@ _submodules = frozenset(
     {
         "core",
         "custom_derivatives",
+        "debug",
         "dlpack",
         "dtypes",
         "errors",
+        "experimental",
         "lax",
         "nn",
         "numpy",
@@ -154,6 +157,7 @@ __all__ = [
     "numpy_rank_promotion",
     "process_count",
     "process_index",
+    "pure_callback",
     "threefry_partitionable",
     "typeof",
     "value_and_grad",

@@ -77,6 +77,7 @@ class CompiledProgram:
             consts,
             loaded,
             donated=[i for i, given in enumerate(donated) if given],
+            callbacks=emitted.callbacks,
         )
 
     def execute(self, arguments: Sequence[Any]) -> list[Any]:

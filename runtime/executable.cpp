@@ -103,6 +103,8 @@ Executable::~Executable() {
     buffer->release();
   for (PyObject *constant : consts)
     Py_DECREF(constant);
+  for (PyObject *callback : callbacks)
+    Py_DECREF(callback);
   Py_XDECREF(keepalive);
 }
 
@@ -173,7 +175,7 @@ bool Executable::run(PyObject *const *args, size_t numArgs, PyObject **outs,
         auto *call = static_cast<Call *>(argument);
         call->entry(call->pointers);
       },
-      &call, result);
+      &call, result, RunEnvironment{&callbacks, deviceId});
   Py_END_ALLOW_THREADS;
 
   poolFree(scratch);
@@ -189,9 +191,16 @@ bool Executable::run(PyObject *const *args, size_t numArgs, PyObject **outs,
   if (result.error != RunError::None) {
     for (size_t i = 0; i < numOuts; ++i)
       outBuffers[i]->release();
-    PyErr_SetString(result.error == RunError::OutOfMemory ? PyExc_MemoryError
-                                                          : PyExc_RuntimeError,
-                    result.message);
+    if (result.error == RunError::Callback) {
+      PyErr_SetObject(reinterpret_cast<PyObject *>(Py_TYPE(result.exception)),
+                      result.exception);
+      Py_DECREF(result.exception);
+    } else {
+      PyErr_SetString(result.error == RunError::OutOfMemory
+                          ? PyExc_MemoryError
+                          : PyExc_RuntimeError,
+                      result.message);
+    }
     return false;
   }
   for (size_t i = 0; i < numOuts; ++i) {
@@ -226,7 +235,8 @@ void appendAvals(nb::handle sequence, std::vector<Aval *> &avals) {
 
 void construct(Executable *memory, uintptr_t entry, nb::handle inAvals,
                nb::handle outAvals, nb::handle consts, nb::object keepalive,
-               int64_t scratchBytes, nb::handle donated, nb::handle aliases) {
+               int64_t scratchBytes, nb::handle donated, nb::handle aliases,
+               nb::handle callbacks) {
   auto *self = new (memory) Executable();
   try {
     if (!entry)
@@ -270,6 +280,12 @@ void construct(Executable *memory, uintptr_t entry, nb::handle inAvals,
               "Executable: the two sides of an alias must have equal sizes");
       self->aliases.emplace_back(uint32_t(input), uint32_t(output));
     }
+    for (nb::handle item : callbacks) {
+      if (!PyCallable_Check(item.ptr()))
+        raise(PyExc_TypeError, "Executable: callbacks must be callable");
+      Py_INCREF(item.ptr());
+      self->callbacks.push_back(item.ptr());
+    }
     self->keepalive = keepalive.release().ptr();
   } catch (...) {
     self->~Executable();
@@ -300,19 +316,54 @@ nb::object execute(Executable &self, nb::handle args, int deviceId) {
   return list;
 }
 
+/// A program may be part of a cycle: its Python functions may refer to the
+/// jitted function that holds it.
+int traverse(PyObject *object, visitproc visit, void *arg) {
+  Py_VISIT(Py_TYPE(object));
+  if (!nb::inst_ready(object))
+    return 0;
+  Executable *self = nb::inst_ptr<Executable>(object);
+  for (PyObject *constant : self->consts)
+    Py_VISIT(constant);
+  for (PyObject *callback : self->callbacks)
+    Py_VISIT(callback);
+  Py_VISIT(self->keepalive);
+  return 0;
+}
+
+/// Keeps the number of callbacks, which the code relies on.
+int clear(PyObject *object) {
+  if (!nb::inst_ready(object))
+    return 0;
+  for (PyObject *&callback : nb::inst_ptr<Executable>(object)->callbacks) {
+    PyObject *old = callback;
+    Py_INCREF(Py_None);
+    callback = Py_None;
+    Py_DECREF(old);
+  }
+  return 0;
+}
+
+PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void *>(traverse)},
+                       {Py_tp_clear, reinterpret_cast<void *>(clear)},
+                       {0, nullptr}};
+
 ModuleInit registerExecutable([](nb::module_ &m) {
-  nb::class_<Executable>(m, "Executable", "A compiled program.")
+  nb::class_<Executable>(m, "Executable", nb::type_slots(slots),
+                         "A compiled program.")
       .def("__init__", &construct, nb::arg("entry"), nb::arg("in_avals"),
            nb::arg("out_avals"), nb::arg("consts") = nb::make_tuple(),
            nb::arg("keepalive") = nb::none(), nb::kw_only(),
            nb::arg("scratch_bytes") = 0, nb::arg("donated") = nb::make_tuple(),
            nb::arg("aliases") = nb::make_tuple(),
+           nb::arg("callbacks") = nb::make_tuple(),
            "entry: address of void entry(void **). in_avals, out_avals: "
            "objects with shape, dtype and maybe weak_type. consts: arrays that "
            "are passed before the inputs. keepalive: what owns the code. "
            "scratch_bytes: size of the memory passed after the outputs. "
            "donated: indices of inputs that a call deletes. aliases: pairs "
-           "(donated input, output) that may share memory.")
+           "(donated input, output) that may share memory. callbacks: what "
+           "the code may call, see callbacks.cpp.")
       .def("execute", &execute, nb::arg("args"), nb::arg("device_id") = -1,
            "Runs the program on a sequence of ArrayImpl and returns the list "
            "of its results. The GIL is released meanwhile. TypeError for a "

@@ -50,6 +50,9 @@ public:
   /// where nobody else can see that. Part of the program's contract: its code
   /// must allow for both pointers being equal.
   std::vector<std::pair<uint32_t, uint32_t>> aliases;
+  /// Python functions that the code calls by their position here: owned
+  /// references. The code itself knows no addresses of Python objects.
+  std::vector<PyObject *> callbacks;
   PyObject *keepalive = nullptr; ///< what owns the code
 };
 

@@ -22,14 +22,17 @@ struct alignas(64) Tracked {
 };
 
 thread_local RunContext *threadRun = nullptr;
-/// Where this thread continues after a failed allocation.
+/// Where this thread continues after a failure.
 thread_local jmp_buf *threadEscape = nullptr;
 
 } // namespace
 
 class RunContext {
 public:
-  RunContext() { blocks.prev = blocks.next = &blocks; }
+  explicit RunContext(const RunEnvironment &environment)
+      : environment(environment) {
+    blocks.prev = blocks.next = &blocks;
+  }
 
   void add(Tracked *block) {
     std::lock_guard<std::mutex> guard(mutex);
@@ -57,16 +60,29 @@ public:
 
   void fail(RunError kind, const char *text) {
     std::lock_guard<std::mutex> guard(mutex);
+    if (kind != RunError::Kernel)
+      ended.store(true, std::memory_order_release);
     if (result.error != RunError::None)
       return; // the first failure is the one to report
     result.error = kind;
     snprintf(result.message, sizeof(result.message), "%s", text);
-    if (kind == RunError::OutOfMemory)
-      outOfMemory.store(true, std::memory_order_release);
   }
 
+  /// False if the run has failed before.
+  bool fail(_object *exception) {
+    std::lock_guard<std::mutex> guard(mutex);
+    ended.store(true, std::memory_order_release);
+    if (result.error != RunError::None)
+      return false;
+    result.error = RunError::Callback;
+    result.exception = exception;
+    return true;
+  }
+
+  const RunEnvironment environment;
   RunResult result = {};
-  std::atomic<bool> outOfMemory{false};
+  /// Whether to leave compiled code as soon as possible.
+  std::atomic<bool> ended{false};
 
 private:
   std::mutex mutex;
@@ -88,14 +104,38 @@ void runGuarded(RunContext *run, void (*fn)(void *), void *argument) {
 }
 
 void rethrowFailure(RunContext *run) {
-  if (run->outOfMemory.load(std::memory_order_acquire) && threadEscape)
+  if (run->ended.load(std::memory_order_acquire) && threadEscape)
     _longjmp(*threadEscape, 1);
 }
 
-void runProgram(void (*fn)(void *), void *argument, RunResult &result) {
-  RunContext run;
+const RunEnvironment &environmentOf(RunContext *run) {
+  return run->environment;
+}
+
+void failWithException(RunContext *run, _object *exception, _object *&unused) {
+  unused = run->fail(exception) ? nullptr : exception;
+}
+
+void failRun(RunContext *run, RunError kind, const char *message) {
+  if (run)
+    run->fail(kind, message);
+  else
+    fprintf(stderr, "lingon: %s\n", message);
+}
+
+void leaveRun() {
+  if (!threadEscape) {
+    fprintf(stderr, "lingon: a failure outside of a program\n");
+    abort();
+  }
+  _longjmp(*threadEscape, 1);
+}
+
+void runProgram(void (*fn)(void *), void *argument, RunResult &result,
+                const RunEnvironment &environment) {
+  RunContext run(environment);
   runGuarded(&run, fn, argument);
-  if (run.outOfMemory.load(std::memory_order_acquire))
+  if (run.ended.load(std::memory_order_acquire))
     run.freeAll();
   result = run.result;
 }

@@ -74,6 +74,10 @@ class UnexpectedTracerError(JAXTypeError):
         super().__init__(message)
 
 
+class JaxRuntimeError(RuntimeError):
+    """A program failed while it ran: a Python function that it called raised, for example."""
+
+
 class KeyReuseError(RuntimeError):
     """A PRNG key was consumed twice."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,8 @@ class EmittedModule:
     """The module's text and the order of the function's buffers.
 
     The function takes one memref for each of `const_inputs` (positions in ``closed.consts``), then
-    one for each of the jaxpr's inputs, then one for each output.
+    one for each of the jaxpr's inputs, then one for each output. Its code calls the Python
+    functions `callbacks` by their positions.
     """
 
     text: str
@@ -31,6 +32,7 @@ class EmittedModule:
     const_inputs: tuple[int, ...]
     in_types: tuple[tuple[tuple[int, ...], np.dtype], ...]  # constants included
     out_types: tuple[tuple[tuple[int, ...], np.dtype], ...]
+    callbacks: tuple[Callable, ...] = ()
 
 
 def emit_module(
@@ -42,7 +44,7 @@ def emit_module(
 ) -> EmittedModule:
     """Emits a closed jaxpr as linalg on tensors.
 
-    `donated` says for each input whether the function may overwrite its buffer. `options` is for
+    `donated` says for each input whether a result may be written into its buffer. `options` is for
     emitters: `threefry_partitionable` (default True) chooses between two streams. Raises
     NotImplementedError, naming the primitive and the user's line, for what cannot be compiled.
     """
@@ -54,9 +56,10 @@ def emit_module(
     in_types: list[tuple[tuple[int, ...], np.dtype]] = []
     const_inputs: list[int] = []
 
-    def argument(shape: tuple[int, ...], t: ElementType) -> Value:
+    def argument(shape: tuple[int, ...], t: ElementType, donate: bool = False) -> Value:
         text = f"%arg{len(in_types)}"
-        signature.append(f"{text}: {_buffer_type(shape, t)}")
+        mark = " {lingon.donated}" if donate else ""
+        signature.append(f"{text}: {_buffer_type(shape, t)}{mark}")
         in_types.append(buffer_form(shape, t))
         return Value(shape, t, EMPTY if 0 in shape else ARGUMENT, text)
 
@@ -68,10 +71,8 @@ def emit_module(
             arguments.append(argument(tuple(const.shape), element_type(const.dtype)))
     flags = tuple(donated) or (False,) * len(jaxpr.invars)
     for variable, donate in zip(jaxpr.invars, flags, strict=True):
-        value = argument(tuple(variable.aval.shape), element_type(variable.aval.dtype))
-        if donate and value.kind == ARGUMENT:
-            value.literal = "donated"
-        arguments.append(value)
+        aval = variable.aval
+        arguments.append(argument(tuple(aval.shape), element_type(aval.dtype), donate))
 
     results = ctx.run(jaxpr, arguments, top=True)
     out_types = [buffer_form(v.shape, v.type) for v in results]
@@ -102,7 +103,12 @@ def emit_module(
     text += ctx.lines
     text.append("return\n}\n")
     return EmittedModule(
-        "\n".join(text), name, tuple(const_inputs), tuple(in_types), tuple(out_types)
+        "\n".join(text),
+        name,
+        tuple(const_inputs),
+        tuple(in_types),
+        tuple(out_types),
+        tuple(ctx.callbacks),
     )
 
 

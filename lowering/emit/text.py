@@ -27,6 +27,7 @@ class ModuleText:
         self.definitions: dict[str, str] = {}
         self.constants: dict[tuple, str] = {}
         self.literals: dict[tuple, Value] = {}
+        self.callbacks: list[Callable] = []  # Python functions that the code calls, by number
         self.loc = ""
         self._counter = 0
 

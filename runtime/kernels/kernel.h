@@ -15,24 +15,13 @@
 #ifndef LINGON_RUNTIME_KERNELS_KERNEL_H
 #define LINGON_RUNTIME_KERNELS_KERNEL_H
 
+#include "abi.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
 extern "C" {
-
-/// One operand. Strides count elements; a stride may be zero or negative.
-struct LingonBuffer {
-  void *data;
-  int64_t rank;
-  const int64_t *shape;
-  const int64_t *strides;
-  int32_t dtype;
-};
-
-/// bufs: inputs, then outputs. config: the integers of the kernel_call.
-typedef void (*LingonKernelFn)(const LingonBuffer *bufs, int64_t nbufs,
-                               const int64_t *config, int64_t nconfig);
 
 /// Number, names and addresses of the registered kernels. The address is that
 /// of the best variant for this machine, or null for an unknown name.
@@ -60,24 +49,7 @@ void lingon_rt_parallel_for(void (*fn)(void *, int64_t, int64_t), void *ctx,
 
 } // extern "C"
 
-/// Instruction set level of this translation unit (0 baseline, 3: AVX2,
-/// 4: AVX-512), set by the build.
-#ifndef LINGON_KERNEL_LEVEL
-#define LINGON_KERNEL_LEVEL 0
-#endif
-
 namespace lingon {
-
-/// A node of the registry's list; lives in static storage.
-struct KernelEntry {
-  const char *name;
-  LingonKernelFn fn;
-  int level;
-  bool usesBlas;
-  KernelEntry *next;
-};
-
-void registerKernel(KernelEntry *entry);
 
 /// The BLAS routines that were given, by position in blasNames.
 enum BlasRoutine { Sgemm, Dgemm, Cgemm, Zgemm, NumBlas };
@@ -166,13 +138,5 @@ private:
 
 } // namespace
 } // namespace lingon
-
-#define LINGON_KERNEL(NAME, FN) LINGON_KERNEL_WITH_BLAS(NAME, FN, false)
-#define LINGON_KERNEL_WITH_BLAS(NAME, FN, USES_BLAS)                           \
-  static ::lingon::KernelEntry lingonEntry_##NAME = {                          \
-      #NAME, FN, LINGON_KERNEL_LEVEL, USES_BLAS, nullptr};                     \
-  __attribute__((constructor)) static void lingonRegister_##NAME() {           \
-    ::lingon::registerKernel(&lingonEntry_##NAME);                             \
-  }
 
 #endif // LINGON_RUNTIME_KERNELS_KERNEL_H
