@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any as _Any
 
 from lingon.frontend.core.primitive import registry as _registry
+from lingon.frontend.lax.associative_scan import associative_scan
 from lingon.frontend.lax.bits import (
     bitwise_and,
     bitwise_not,
@@ -150,6 +151,7 @@ from lingon.frontend.lax.reductions import (
     reduce_sum,
     reduce_xor,
 )
+from lingon.frontend.lax.scan import map, scan
 from lingon.frontend.lax.sorting import (
     sort,
     sort_key_val,
@@ -218,6 +220,7 @@ __all__ = [
     "argmin",
     "asin",
     "asinh",
+    "associative_scan",
     "atan",
     "atan2",
     "atanh",
@@ -295,6 +298,7 @@ __all__ = [
     "log1p",
     "logistic",
     "lt",
+    "map",
     "max",
     "min",
     "mul",
@@ -332,6 +336,7 @@ __all__ = [
     "rev",
     "round",
     "rsqrt",
+    "scan",
     "scatter",
     "scatter_add",
     "scatter_apply",

@@ -3,6 +3,7 @@
 Each module says in its `__all__` what it offers.
 """
 
+from .associative_scan import *
 from .bits import *
 from .collectives import *
 from .conversion import *
@@ -11,6 +12,7 @@ from .elementwise import *
 from .indexing import *
 from .options import *
 from .reductions import *
+from .scan import *
 from .sorting import *
 from .special import *
 from .structure import *

@@ -27,8 +27,8 @@ from ..transforms.partial_eval import dce_closed
 from .declare import ops, reshape
 from .scan_autodiff import (
     jvp_scan,
-    parts,
     partial_eval_scan,
+    parts,
     rebind,
     stacked,
     transpose_scan,

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.avals import ShapedArray
-from ..core.interpreter import eval_jaxpr, jaxpr_as_fun
+from ..core.interpreter import eval_jaxpr
 from ..core.jaxpr import ClosedJaxpr, Literal, close_with_vars
 from ..core.primitive import Primitive
-from ..core.rules import Zero, add_tangents, instantiate, is_undefined
+from ..core.rules import Zero, instantiate, is_undefined
 from ..core.staging import trace_to_closed
 from ..core.trace import set_trace
 from ..transforms.jvp import jvp_jaxpr
@@ -357,7 +357,7 @@ def _transpose(
 ) -> list[Any]:
     closed, nc, nk = params["jaxpr"], params["num_consts"], params["num_carry"]
     nonzero = tuple(type(c) is not Zero for c in cts)
-    lin = tuple([*linear[:nc], *(True,) * nk, *linear[nc + nk :]])
+    lin = (*linear[:nc], *(True,) * nk, *linear[nc + nk :])
     body, reads, flags = closed.derived(
         ("scan transpose", lin, nonzero, nc, nk),
         lambda: _transposed_body(closed, lin, nonzero, nc, nk),
@@ -403,46 +403,60 @@ def _transposed_body(
     carries and linear xs are not zero.
     """
     consts_l, _, xs_l = parts(lin, nc, nk)
-    consts, carry, xs = parts(closed.in_avals, nc, nk)
+    consts, _, xs = parts(closed.in_avals, nc, nk)
     carry_out, ys_out = parts(closed.out_avals, nk)
-    ys_nz = nonzero[nk:]
     known_consts, known_xs = chosen(consts, consts_l, False), chosen(xs, xs_l, False)
     n_lin = sum(consts_l)
-    carry_nz = list(nonzero[:nk])
+    carry_nz, ys_nz = list(nonzero[:nk]), list(nonzero[nk:])
     while True:
-        out_nz: list[bool] = []
-
-        def backward(*args: Any) -> list[Any]:
-            c, ct_k, ct_y, x = parts(args, len(known_consts), sum(carry_nz), sum(ys_nz))
-            ct_k = merged(carry_nz, ct_k, [Zero(a) for a in chosen(carry_out, carry_nz, False)])
-            ct_y = merged(ys_nz, ct_y, [Zero(a) for a in chosen(ys_out, ys_nz, False)])
-            outs = backward_pass(closed.jaxpr, closed.consts, lin, [*c, *x], [*ct_k, *ct_y])
-            for i, nz in enumerate(carry_nz):
-                if nz:
-                    outs[n_lin + i] = instantiate(outs[n_lin + i])
-            out_nz[:] = [type(o) is not Zero for o in outs]
-            return [o for o in outs if type(o) is not Zero]
-
-        avals = [*known_consts, *chosen(carry_out, carry_nz), *chosen(ys_out, ys_nz), *known_xs]
-        step = trace_to_closed(backward, avals, closed.jaxpr.debug_info)
+        cts = [*chosen(carry_out, carry_nz), *chosen(ys_out, ys_nz)]
+        avals = [*known_consts, *cts, *known_xs]
+        step, out_nz = _backward_step(
+            closed, lin, avals, len(known_consts), [False] * n_lin, [*carry_nz, *ys_nz], nk
+        )
         consts_nz, new, xs_nz = parts(out_nz, n_lin, nk)
         if new == carry_nz:
             break
         carry_nz = new
     sums = chosen(chosen(consts, consts_l), consts_nz)
     n, m = len(known_consts), len(sums)
-
-    def accumulated(*args: Any) -> list[Any]:
-        c, total, rest = parts(args, n, m)
-        outs = jaxpr_as_fun(step)(*c, *rest)
-        return [*[add_tangents(a, b) for a, b in zip(total, outs[:m], strict=True)], *outs[m:]]
-
     if m:
-        step = trace_to_closed(
-            accumulated, [*avals[:n], *sums, *avals[n:]], closed.jaxpr.debug_info
-        )
+        avals = [*known_consts, *sums, *cts, *known_xs]
+        step, _ = _backward_step(closed, lin, avals, n, consts_nz, [*carry_nz, *ys_nz], nk)
     body, read = dce_closed(step, (True,) * len(step.out_avals))
     c_read, _, x_read = parts(read, n, m + sum(carry_nz))
     keep = [*c_read, *(True,) * (m + sum(carry_nz)), *x_read]
     body = permuted(body, chosen(step.jaxpr.invars, keep), body.jaxpr.outvars)
     return body, (c_read, x_read), (consts_nz, carry_nz, xs_nz)
+
+
+def _backward_step(
+    closed: ClosedJaxpr,
+    lin: tuple[bool, ...],
+    avals: Sequence[Any],
+    num_consts: int,
+    summed: Sequence[bool],
+    nonzero: Sequence[bool],
+    num_carry: int,
+) -> tuple[ClosedJaxpr, list[bool]]:
+    """One step backwards, `(*known consts, *sums, *nonzero cts, *known xs) -> nonzero cts of linear
+    inputs`, and which these are.
+
+    `summed` says to which linear consts a sum is added. Carries that have a cotangent after the
+    step have one before it.
+    """
+    out_nz: list[bool] = []
+    zero_sums = [Zero(a) for a in chosen(closed.in_avals, lin)][: len(summed)]
+
+    def backward(*args: Any) -> list[Any]:
+        c, s, some, x = parts(args, num_consts, sum(summed), sum(nonzero))
+        cts = merged(nonzero, some, [Zero(a) for a in chosen(closed.out_avals, nonzero, False)])
+        sums = merged(summed, s, chosen(zero_sums, summed, False))
+        outs = backward_pass(closed.jaxpr, closed.consts, lin, [*c, *x], cts, sums)
+        for i in range(num_carry):
+            if nonzero[i]:
+                outs[len(summed) + i] = instantiate(outs[len(summed) + i])
+        out_nz[:] = [type(o) is not Zero for o in outs]
+        return [o for o in outs if type(o) is not Zero]
+
+    return trace_to_closed(backward, avals, closed.jaxpr.debug_info), out_nz

@@ -17,8 +17,9 @@ def backward_pass(
     linear_in: Sequence[bool],
     args: Sequence[Any] | None,
     cotangents: Sequence[Any],
+    sums: Sequence[Any] = (),
 ) -> list[Any]:
-    """Cotangents of the linear inputs.
+    """Cotangents of the linear inputs, added to `sums` of the first of them where given.
 
     `args` gives the values of the inputs that are not linear (None where all are linear). The
     equations that do not depend on linear inputs are run forward first. Returns a cotangent, or a
@@ -52,6 +53,9 @@ def backward_pass(
             return
         cts[a] = add_tangents(cts[a], ct) if a in cts else ct
 
+    lead = [v for v, lin in zip(jaxpr.invars, linear_in, strict=True) if lin][: len(sums)]
+    for v, ct in zip(lead, sums, strict=True):
+        accumulate(v, ct)
     for a, ct in zip(jaxpr.outvars, cotangents, strict=True):
         accumulate(a, ct)
     saved = source_info.set_current(None)
