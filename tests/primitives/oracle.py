@@ -36,7 +36,11 @@ def oracle_primitive(name: str) -> Any:
 def has_functions(sample: Sample) -> bool:
     """Whether a parameter is (or stands for) a jaxpr, which cannot be handed to jax."""
     params = sample.params
-    return "update_jaxpr" in params or any(isinstance(v, ClosedJaxpr) for v in params.values())
+    return "update_jaxpr" in params or any(
+        isinstance(x, ClosedJaxpr)
+        for v in params.values()
+        for x in (v if isinstance(v, tuple) else (v,))
+    )
 
 
 def oracle_params(params: dict) -> dict:
