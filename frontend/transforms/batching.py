@@ -98,7 +98,11 @@ class BatchTrace(Trace):
         with set_trace(self.parent):
             if not mapped and not self._names_axis(primitive, params):
                 return primitive.bind(*values, **params)
-            out, dim = primitive.batch(primitive, self.axis, values, dims, params)
+            try:
+                out, dim = primitive.batch(primitive, self.axis, values, dims, params)
+            except (TypeError, ValueError, IndexError):
+                _check_elements(primitive, args, params)
+                raise
         if primitive.multiple_results:
             return [self.wrap(o, d) for o, d in zip(out, dim, strict=True)]
         return self.wrap(out, dim)
@@ -112,6 +116,17 @@ class BatchTrace(Trace):
 
     def wrap(self, x: Any, dim: int | None) -> Any:
         return x if dim is None else BatchTracer(self, x, dim)
+
+
+def _check_elements(primitive: Primitive, args: Sequence[Any], params: dict) -> None:
+    """Raise the error of the primitive's rule for single elements, if there is one.
+
+    Its message has the shapes that the user sees, without the batch axis.
+    """
+    try:
+        primitive.abstract_eval(*[get_aval(a) for a in args], **params)
+    except (TypeError, ValueError, IndexError) as e:
+        raise e from None
 
 
 def batch_flat(
