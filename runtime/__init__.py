@@ -8,7 +8,11 @@ from lingon.runtime._runtime import (
     ArrayImpl,
     Executable,
     JitDispatch,
+    ShardLayout,
+    SpmdExecutable,
+    assemble_array,
     available_cores,
+    default_device_id,
     dtype_code,
     dtype_from_code,
     dtype_names,
@@ -25,11 +29,14 @@ from lingon.runtime._runtime import (
     pytree,
     set_aval_factory,
     set_blas_routine,
+    set_default_device,
     set_global_config,
     set_num_threads,
     set_thread_config,
     set_tracing,
+    shard_array,
     symbols,
+    transfer_count,
 )
 from lingon.runtime.blas import prepare_kernels
 
@@ -37,7 +44,11 @@ __all__ = [
     "ArrayImpl",
     "Executable",
     "JitDispatch",
+    "ShardLayout",
+    "SpmdExecutable",
+    "assemble_array",
     "available_cores",
+    "default_device_id",
     "dtype_code",
     "dtype_from_code",
     "dtype_names",
@@ -55,11 +66,14 @@ __all__ = [
     "pytree",
     "set_aval_factory",
     "set_blas_routine",
+    "set_default_device",
     "set_global_config",
     "set_num_threads",
     "set_thread_config",
     "set_tracing",
+    "shard_array",
     "symbols",
+    "transfer_count",
 ]
 
 

@@ -1,8 +1,10 @@
 //===- array.cpp - ArrayImpl, the immutable array -------------------------===//
 #include "array.h"
 #include "array_protocols.h"
+#include "leaves.h"
 #include "module.h"
 #include "numpy_api.h"
+#include "sharded.h"
 
 #include <nanobind/nanobind.h>
 #include <structmember.h>
@@ -104,6 +106,8 @@ PyObject *wrapBuffer(Aval *aval, Buffer *buffer, int32_t deviceId, char *data) {
   self->weakrefs = nullptr;
   self->deviceId = deviceId;
   self->committed = false;
+  self->layout = nullptr;
+  self->shards = nullptr;
   return asPy(self);
 }
 
@@ -254,10 +258,13 @@ PyObject *arrayFromScalar(PyObject *value, DType dtype, bool weakType,
 // Views and deletion
 //===----------------------------------------------------------------------===//
 
-bool checkAlive(const ArrayObject *array) {
+bool checkAlive(ArrayObject *array) {
   if (array->buffer)
     return true;
-  PyErr_SetString(PyExc_RuntimeError, "Array has been deleted.");
+  if (array->shards)
+    return gatherShards(array);
+  PyErr_Format(PyExc_RuntimeError, "Array has been deleted with shape=%s.",
+               describe(array->aval).c_str());
   return false;
 }
 
@@ -277,7 +284,7 @@ PyObject *numpyView(ArrayObject *array) {
 }
 
 bool isExclusive(ArrayObject *array) {
-  if (!array->buffer || !array->buffer->isPooled() ||
+  if (!array->buffer || array->shards || !array->buffer->isPooled() ||
       array->data != array->buffer->data ||
       array->buffer->bytes != size_t(array->aval->nbytes))
     return false;
@@ -293,6 +300,7 @@ void deleteArray(ArrayObject *array) {
     array->data = nullptr;
     buffer->release();
   }
+  Py_CLEAR(array->shards);
 }
 
 //===----------------------------------------------------------------------===//
@@ -306,6 +314,7 @@ void arrayDealloc(PyObject *self) {
   if (array->weakrefs)
     PyObject_ClearWeakRefs(self);
   deleteArray(array);
+  Py_CLEAR(array->layout);
   array->aval->release();
   PyTypeObject *type = Py_TYPE(self);
   type->tp_free(self);
@@ -331,6 +340,8 @@ LINGON_GETTER(nbytes, PyLong_FromLongLong(array->aval->nbytes))
 LINGON_GETTER(itemsize, PyLong_FromSize_t(itemsizeOf(array->aval->dtype)))
 LINGON_GETTER(deviceId, PyLong_FromLong(array->deviceId))
 LINGON_GETTER(committed, PyBool_FromLong(array->committed))
+LINGON_GETTER(layout, newRef(array->layout ? array->layout : Py_None))
+LINGON_GETTER(shards, newRef(array->shards ? array->shards : Py_None))
 LINGON_GETTER(dtypeCode, PyLong_FromLong(long(array->aval->dtype)))
 #undef LINGON_GETTER
 
@@ -360,6 +371,10 @@ PyGetSetDef arrayGetSet[] = {
     {"_device_id", get_deviceId, nullptr, "Number of the device.", nullptr},
     {"_committed", get_committed, set_committed,
      "Whether the program placed the array on its device.", nullptr},
+    {"_layout", get_layout, nullptr,
+     "The ShardLayout of an array on several devices, else None.", nullptr},
+    {"_shards", get_shards, nullptr,
+     "The parts of an array on several devices, else None.", nullptr},
     {"_dtype_code", get_dtypeCode, nullptr, "Code of the dtype.", nullptr},
     {nullptr}};
 
@@ -368,7 +383,7 @@ PyObject *array_numpy(PyObject *self, PyObject *) {
 }
 
 PyObject *array_isDeleted(PyObject *self, PyObject *) {
-  return PyBool_FromLong(!asArray(self)->buffer);
+  return PyBool_FromLong(!asArray(self)->buffer && !asArray(self)->shards);
 }
 
 PyObject *array_delete(PyObject *self, PyObject *) {
@@ -382,6 +397,8 @@ PyObject *array_pointer(PyObject *self, PyObject *) {
 }
 
 PyObject *array_ready(PyObject *self, PyObject *) {
+  if (asArray(self)->shards)
+    return newRef(self);
   return checkAlive(asArray(self)) ? newRef(self) : nullptr;
 }
 
@@ -479,7 +496,7 @@ PyObject *fromNumpy(PyObject *, PyObject *const *args, Py_ssize_t nargs,
     return nullptr;
   }
   int weakType = PyObject_IsTrue(slots[1]), copy = PyObject_IsTrue(slots[2]);
-  long device = slots[3] ? PyLong_AsLong(slots[3]) : 0;
+  long device = slots[3] ? PyLong_AsLong(slots[3]) : defaultDeviceId();
   if (weakType < 0 || copy < 0 || (device == -1 && PyErr_Occurred()))
     return nullptr;
   return arrayFromNumpy(slots[0], weakType, copy, int32_t(device));
@@ -488,7 +505,7 @@ PyObject *fromNumpy(PyObject *, PyObject *const *args, Py_ssize_t nargs,
 PyMethodDef arrayMethods[] = {
     {"from_numpy", (PyCFunction)(void *)fromNumpy,
      METH_FASTCALL | METH_KEYWORDS | METH_STATIC,
-     "from_numpy(array, weak_type=False, copy=False, device_id=0)\n\nArray of "
+     "from_numpy(array, weak_type=False, copy=False, device_id=None)\n\nArray of "
      "an ndarray. Shares its memory if it is C-contiguous, aligned and of "
      "native byte order and copy is false: it must not be written to after."},
     {"_numpy", array_numpy, METH_NOARGS,
@@ -547,6 +564,8 @@ static ModuleInit registerArray(
       m.def(
           "from_scalar",
           [](nb::handle value, nb::handle dtype, bool weakType, int deviceId) {
+            if (deviceId < 0)
+              deviceId = defaultDeviceId();
             DType code = dtypeFromObject(dtype.ptr());
             PyObject *result =
                 code == DType::Invalid
@@ -557,7 +576,7 @@ static ModuleInit registerArray(
             return nb::steal(result);
           },
           nb::arg("value"), nb::arg("dtype"), nb::arg("weak_type") = false,
-          nb::arg("device_id") = 0,
+          nb::arg("device_id") = -1,
           "Rank-0 array of a Python or NumPy scalar. OverflowError for an int "
           "that the dtype cannot hold.");
       m.def(

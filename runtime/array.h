@@ -20,6 +20,9 @@ struct ArrayObject {
   PyObject *weakrefs;
   int32_t deviceId;
   bool committed; ///< placed on its device by the program's explicit wish
+  /// On several devices (sharded.h): a ShardLayout and the tuple of parts, else
+  /// null. The buffer is then null until somebody needs the whole.
+  PyObject *layout, *shards;
 };
 
 extern PyTypeObject *arrayType;
@@ -52,8 +55,9 @@ PyObject *arrayFromScalar(PyObject *value, DType dtype, bool weakType,
                           int32_t deviceId);
 /// The cached read-only ndarray view.
 PyObject *numpyView(ArrayObject *array);
-/// Sets RuntimeError and returns false for a deleted array.
-bool checkAlive(const ArrayObject *array);
+/// Sees to it that the array has its buffer. Sets RuntimeError and returns false
+/// for a deleted array, MemoryError where parts cannot be put together.
+bool checkAlive(ArrayObject *array);
 /// Whether nobody but this one array can see its buffer, which is a whole pool
 /// block: then a program may write its result there. Drops an unused view.
 bool isExclusive(ArrayObject *array);

@@ -54,6 +54,8 @@ struct Export {
 int arrayGetBuffer(PyObject *self, Py_buffer *view, int flags) {
   ArrayObject *array = asArray(self);
   view->obj = nullptr;
+  if (array->shards && !checkAlive(array))
+    return -1;
   if (!array->buffer) {
     PyErr_SetString(PyExc_BufferError, "Array has been deleted.");
     return -1;

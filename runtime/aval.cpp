@@ -199,6 +199,17 @@ Aval *internAvalOf(PyObject *object) {
   return aval;
 }
 
+std::string describe(const Aval *aval) {
+  std::string text = nameOf(aval->dtype);
+  text += '[';
+  for (uint32_t i = 0; i < aval->ndim; ++i) {
+    if (i)
+      text += ',';
+    text += std::to_string(aval->dims[i]);
+  }
+  return text + ']';
+}
+
 PyObject *pyAvalOf(Aval *aval) {
   if (aval->pyAval)
     return aval->pyAval;

@@ -11,6 +11,7 @@
 #include "dtypes.h"
 
 #include <cstdint>
+#include <string>
 
 namespace lingon {
 
@@ -42,6 +43,8 @@ Aval *internAval(DType dtype, bool weakType, _object *shape);
 Aval *internAvalOf(_object *object);
 /// The Python aval from the factory set by `set_aval_factory`; borrowed.
 _object *pyAvalOf(Aval *aval);
+/// Dtype and shape, for messages: "float32[2,3]".
+std::string describe(const Aval *aval);
 
 } // namespace lingon
 

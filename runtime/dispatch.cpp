@@ -28,12 +28,14 @@ struct Scratch {
   std::vector<uint32_t> order;     ///< positions of keyword arguments
   int32_t deviceId = 0;
   bool committed = false;
+  bool conflict = false; ///< arguments are committed to different devices
 
   void clear() {
     key.structure.clear();
     for (Aval *aval : key.avals)
       aval->release();
     key.avals.clear();
+    key.layouts.clear();
     key.names.clear();
     key.statics.clear();
     kinds.clear();
@@ -41,7 +43,7 @@ struct Scratch {
     inputs.clear();
     dropAll(leaves);
     deviceId = 0;
-    committed = false;
+    committed = conflict = false;
   }
 
   static void dropAll(std::vector<PyObject *> &refs) {
@@ -181,6 +183,7 @@ Outcome collect(DispatchObject *self, Scratch &s, PyObject *const *args,
 /// Finds the avals of the leaves and the device of the call.
 Outcome classifyLeaves(Scratch &s) {
   bool haveDevice = false;
+  s.deviceId = defaultDeviceId();
   s.kinds.reserve(s.leaves.size());
   s.key.avals.reserve(s.leaves.size());
   for (PyObject *leaf : s.leaves) {
@@ -195,8 +198,12 @@ Outcome classifyLeaves(Scratch &s) {
     if (kind != LeafKind::Array)
       continue;
     const ArrayObject *array = asArray(leaf);
-    if (array->committed && s.committed && array->deviceId != s.deviceId)
-      return Outcome::AskPython; // which raises
+    if (array->layout) {
+      s.key.layouts.resize(s.leaves.size(), nullptr);
+      s.key.layouts[s.key.avals.size() - 1] = array->layout;
+    }
+    s.conflict |=
+        array->committed && s.committed && array->deviceId != s.deviceId;
     if (!haveDevice || (array->committed && !s.committed))
       s.deviceId = array->deviceId;
     haveDevice = true;
@@ -221,6 +228,8 @@ Outcome makeSignature(DispatchObject *self, Scratch &s, PyObject *const *args,
                       static_cast<uint64_t>(key.settings.threadFingerprint));
   for (const Aval *aval : key.avals)
     pytree::hashCombine(hash, aval->hash);
+  for (PyObject *layout : key.layouts)
+    pytree::hashCombine(hash, reinterpret_cast<uintptr_t>(layout));
   for (PyObject *name : key.names)
     pytree::hashCombine(hash, static_cast<uint64_t>(PyObject_Hash(name)));
   for (PyObject *value : key.statics)
@@ -355,6 +364,9 @@ void takeKey(Scratch &s, Signature &key) {
     Py_INCREF(value);
   key.avals.swap(s.key.avals);
   key.structure = std::move(s.key.structure);
+  key.layouts = s.key.layouts;
+  for (PyObject *layout : key.layouts)
+    Py_XINCREF(layout);
 }
 
 PyObject *callMiss(DispatchObject *self, Scratch *s, PyObject *const *args,
@@ -438,6 +450,10 @@ PyObject *callChecked(PyObject *object, PyObject *const *args, size_t nargsf,
     return nullptr;
   if (!entry)
     return callMiss(self, &s, args, numArgs, kwnames);
+  if (s.conflict && !entry->executable->movesArguments()) {
+    entry->release();
+    return callMiss(self, nullptr, args, numArgs, kwnames); // which raises
+  }
   PyObject *result = execute(s, entry);
   entry->release();
   return result;

@@ -28,6 +28,8 @@ struct Signature {
   std::vector<PyObject *> statics; ///< positional, then by sorted name
   std::vector<Aval *> avals;       ///< of the leaves
   pytree::Structure structure;     ///< of the dynamic arguments, in order
+  /// Layouts of the leaves, null for those on one device; empty if all are.
+  std::vector<PyObject *> layouts;
 };
 
 /// One compiled signature; owns all references in it. Counted, with the GIL.

@@ -14,6 +14,8 @@ Entry::~Entry() {
     Py_DECREF(name);
   for (PyObject *value : key.statics)
     Py_DECREF(value);
+  for (PyObject *layout : key.layouts)
+    Py_XDECREF(layout);
   Py_XDECREF(executableObject);
   Py_XDECREF(outTreeObject);
 }
@@ -23,6 +25,8 @@ int Entry::visit(visitproc visit, void *arg) const {
     Py_VISIT(value);
   for (const pytree::Node &node : key.structure.nodes)
     Py_VISIT(node.data);
+  for (PyObject *layout : key.layouts)
+    Py_VISIT(layout);
   Py_VISIT(executableObject);
   Py_VISIT(outTreeObject);
   return 0;
@@ -45,6 +49,7 @@ static int equalFast(const Signature &a, const Signature &b) {
       a.settings.globalFingerprint != b.settings.globalFingerprint ||
       a.settings.threadFingerprint != b.settings.threadFingerprint ||
       a.settings.x64 != b.settings.x64 || a.avals != b.avals ||
+      a.layouts != b.layouts ||
       a.names.size() != b.names.size() ||
       a.numDynamicNames != b.numDynamicNames ||
       a.statics.size() != b.statics.size() ||

@@ -1,5 +1,6 @@
 //===- executable.cpp - a compiled program and how it is called -----------===//
 #include "executable.h"
+#include "leaves.h"
 #include "module.h"
 #include "pool.h"
 #include "run_context.h"
@@ -8,7 +9,6 @@
 
 #include <cstdio>
 #include <cstring>
-#include <string>
 
 namespace nb = nanobind;
 
@@ -33,17 +33,6 @@ private:
   T local[N] = {};
   T *items;
 };
-
-std::string describe(const Aval *aval) {
-  std::string text = nameOf(aval->dtype);
-  text += '[';
-  for (uint32_t i = 0; i < aval->ndim; ++i) {
-    if (i)
-      text += ',';
-    text += std::to_string(aval->dims[i]);
-  }
-  return text + ']';
-}
 
 bool sameLayout(const Aval *a, const Aval *b) {
   return a == b || (a->dtype == b->dtype && a->ndim == b->ndim &&
@@ -87,9 +76,55 @@ bool canOverwrite(PyObject *const *args, size_t numArgs, size_t index) {
   return isExclusive(array);
 }
 
+/// An array may be passed once if it is donated.
+bool checkDonatedOnce(const Executable &executable, PyObject *const *args,
+                      size_t numArgs) {
+  auto isDonated = [&](size_t index) {
+    for (uint32_t input : executable.donated)
+      if (input == index)
+        return true;
+    return false;
+  };
+  for (uint32_t input : executable.donated)
+    for (size_t i = 0; i < numArgs; ++i) {
+      if (i == input || args[i] != args[input])
+        continue;
+      size_t first = i < input ? i : input, second = i < input ? input : i;
+      const char *what, *toy;
+      if (isDonated(i)) {
+        what = "Attempt to donate the same buffer twice in Execute()";
+        toy = "f(donate(a), donate(a))";
+      } else if (first == input) {
+        what = "Attempt to use a buffer that was previously donated in the "
+               "same call to Execute()";
+        toy = "f(donate(a), a)";
+      } else {
+        what = "Attempt to donate a buffer which is also used by the same "
+               "call to Execute()";
+        toy = "f(a, donate(a))";
+      }
+      PyErr_Format(PyExc_RuntimeError,
+                   "%s (flattened argument %zu, first use: %zu). Toy example "
+                   "for this bug: `%s`.",
+                   what, second, first, toy);
+      return false;
+    }
+  return true;
+}
+
+/// The contents of a donated input that could not be given away, on their way
+/// to where the code looks for them.
+struct Transfer {
+  void *to;
+  const void *from;
+  size_t bytes;
+};
+
 struct Call {
   EntryFunction entry;
   void **pointers;
+  const Transfer *transfers;
+  size_t numTransfers;
 };
 
 } // namespace
@@ -110,10 +145,11 @@ Executable::~Executable() {
 
 bool Executable::run(PyObject *const *args, size_t numArgs, PyObject **outs,
                      int32_t deviceId) {
-  if (!checkArguments(*this, args, numArgs))
+  if (!checkArguments(*this, args, numArgs) ||
+      (!donated.empty() && !checkDonatedOnce(*this, args, numArgs)))
     return false;
   if (deviceId < 0)
-    deviceId = numArgs ? asArray(args[0])->deviceId : 0;
+    deviceId = numArgs ? asArray(args[0])->deviceId : defaultDeviceId();
   size_t numConsts = constPointers.size(), numOuts = outAvals.size();
   SmallArray<void *, 48> pointers(numConsts + numArgs + numOuts + 1);
   SmallArray<Buffer *, 16> outBuffers(numOuts);
@@ -135,6 +171,25 @@ bool Executable::run(PyObject *const *args, size_t numArgs, PyObject **outs,
   }
   bool ok = true;
   int64_t wanted = 0;
+  SmallArray<Transfer, 8> transfers(aliases.size() + overwritten.size());
+  size_t numTransfers = 0;
+  for (uint32_t input : overwritten) {
+    ArrayObject *array = asArray(args[input]);
+    if (canOverwrite(args, numArgs, input)) {
+      array->buffer->retain();
+      inBuffers[input] = array->buffer;
+      in[input] = array->data;
+      deleteArray(array);
+      continue;
+    }
+    wanted = inAvals[input]->nbytes;
+    inBuffers[input] = Buffer::allocate(size_t(wanted));
+    ok = inBuffers[input] != nullptr;
+    if (!ok)
+      break;
+    in[input] = inBuffers[input]->data;
+    transfers[numTransfers++] = {in[input], array->data, size_t(wanted)};
+  }
   for (size_t i = 0; i < numOuts && ok; ++i) {
     if (outBuffers[i])
       continue;
@@ -153,6 +208,9 @@ bool Executable::run(PyObject *const *args, size_t numArgs, PyObject **outs,
     for (size_t i = 0; i < numOuts; ++i)
       if (outBuffers[i])
         outBuffers[i]->release();
+    for (uint32_t input : overwritten)
+      if (inBuffers[input])
+        inBuffers[input]->release();
     PyErr_Format(PyExc_MemoryError, "out of memory allocating %lld bytes",
                  (long long)wanted);
     return false;
@@ -160,19 +218,27 @@ bool Executable::run(PyObject *const *args, size_t numArgs, PyObject **outs,
   // Other threads may delete the inputs while the program runs.
   for (size_t i = 0; i < numArgs; ++i) {
     if (inBuffers[i])
-      continue; // donated; the output holds it
+      continue; // donated
     ArrayObject *array = asArray(args[i]);
     inBuffers[i] = array->buffer;
     inBuffers[i]->retain();
     in[i] = array->data;
   }
 
+  for (auto [input, output] : aliases)
+    if (in[input] != out[output])
+      transfers[numTransfers++] = {out[output], in[input],
+                                   size_t(outAvals[output]->nbytes)};
+
   RunResult result;
-  Call call{entry, pointers.data()};
+  Call call{entry, pointers.data(), transfers.data(), numTransfers};
   Py_BEGIN_ALLOW_THREADS;
   runProgram(
       [](void *argument) {
         auto *call = static_cast<Call *>(argument);
+        for (size_t i = 0; i < call->numTransfers; ++i)
+          memcpy(call->transfers[i].to, call->transfers[i].from,
+                 call->transfers[i].bytes);
         call->entry(call->pointers);
       },
       &call, result, RunEnvironment{&callbacks, deviceId});
@@ -236,7 +302,7 @@ void appendAvals(nb::handle sequence, std::vector<Aval *> &avals) {
 void construct(Executable *memory, uintptr_t entry, nb::handle inAvals,
                nb::handle outAvals, nb::handle consts, nb::object keepalive,
                int64_t scratchBytes, nb::handle donated, nb::handle aliases,
-               nb::handle callbacks) {
+               nb::handle overwritten, nb::handle callbacks) {
   auto *self = new (memory) Executable();
   try {
     if (!entry)
@@ -279,6 +345,18 @@ void construct(Executable *memory, uintptr_t entry, nb::handle inAvals,
         raise(PyExc_ValueError,
               "Executable: the two sides of an alias must have equal sizes");
       self->aliases.emplace_back(uint32_t(input), uint32_t(output));
+    }
+    for (nb::handle item : overwritten) {
+      size_t index = nb::cast<size_t>(item);
+      bool isDonated = false;
+      for (uint32_t input : self->donated)
+        isDonated |= input == index;
+      for (auto [input, output] : self->aliases)
+        isDonated &= input != index;
+      if (!isDonated)
+        raise(PyExc_IndexError, "Executable: an overwritten input must be "
+                                "donated, and in no alias");
+      self->overwritten.push_back(uint32_t(index));
     }
     for (nb::handle item : callbacks) {
       if (!PyCallable_Check(item.ptr()))
@@ -356,19 +434,22 @@ ModuleInit registerExecutable([](nb::module_ &m) {
            nb::arg("keepalive") = nb::none(), nb::kw_only(),
            nb::arg("scratch_bytes") = 0, nb::arg("donated") = nb::make_tuple(),
            nb::arg("aliases") = nb::make_tuple(),
+           nb::arg("overwritten") = nb::make_tuple(),
            nb::arg("callbacks") = nb::make_tuple(),
            "entry: address of void entry(void **). in_avals, out_avals: "
            "objects with shape, dtype and maybe weak_type. consts: arrays that "
            "are passed before the inputs. keepalive: what owns the code. "
            "scratch_bytes: size of the memory passed after the outputs. "
            "donated: indices of inputs that a call deletes. aliases: pairs "
-           "(donated input, output) that may share memory. callbacks: what "
-           "the code may call, see callbacks.cpp.")
+           "(donated input, output): the code finds the input in the output's "
+           "memory. overwritten: other donated inputs that the code "
+           "writes to.")
       .def("execute", &execute, nb::arg("args"), nb::arg("device_id") = -1,
            "Runs the program on a sequence of ArrayImpl and returns the list "
            "of its results. The GIL is released meanwhile. TypeError for a "
            "wrong number, shape or dtype of arguments; RuntimeError for a "
-           "deleted argument; MemoryError when memory runs out.")
+           "deleted argument or one that is donated and passed again; "
+           "MemoryError when memory runs out.")
       .def_prop_ro("num_inputs", &Executable::numInputs)
       .def_prop_ro("num_outputs", &Executable::numOutputs)
       .def_prop_ro("scratch_bytes",

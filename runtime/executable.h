@@ -26,14 +26,17 @@ public:
   Executable() = default;
   Executable(const Executable &) = delete;
   Executable &operator=(const Executable &) = delete;
-  ~Executable();
+  virtual ~Executable();
 
   /// Runs the program. `args` are `numInputs()` objects, borrowed; on success
   /// fills `outs` with `numOutputs()` new references. On failure returns false
   /// with a Python error set and `outs` untouched. Outputs are placed on
   /// `deviceId`, or on the device of the first input if it is negative.
-  bool run(PyObject *const *args, size_t numArgs, PyObject **outs,
-           int32_t deviceId = -1);
+  virtual bool run(PyObject *const *args, size_t numArgs, PyObject **outs,
+                   int32_t deviceId = -1);
+
+  /// Whether arguments on other devices are brought to those of the program.
+  virtual bool movesArguments() const { return false; }
 
   size_t numInputs() const { return inAvals.size(); }
   size_t numOutputs() const { return outAvals.size(); }
@@ -46,10 +49,13 @@ public:
   size_t scratchBytes = 0;
   /// Inputs that are deleted by the call.
   std::vector<uint32_t> donated;
-  /// (input, output): the output is written into the donated input's buffer
-  /// where nobody else can see that. Part of the program's contract: its code
-  /// must allow for both pointers being equal.
+  /// (input, output): the code finds the input's contents in the output's
+  /// buffer and never looks at the input's. Where nobody else can see it that
+  /// is the donated input's buffer itself, else a copy of it.
   std::vector<std::pair<uint32_t, uint32_t>> aliases;
+  /// Donated inputs without such an output that the code writes to. It gets
+  /// the buffer itself where nobody else can see it, else a copy.
+  std::vector<uint32_t> overwritten;
   /// Python functions that the code calls by their position here: owned
   /// references. The code itself knows no addresses of Python objects.
   std::vector<PyObject *> callbacks;

@@ -21,12 +21,18 @@ struct ThreadSettings {
   bool tracing = false;
   int8_t x64 = -1; ///< -1: as the global setting
   int64_t fingerprint = 0;
+  int32_t device = -1; ///< -1: as the global setting
 };
 } // namespace
 
 static thread_local ThreadSettings threadSettings;
 static int64_t globalFingerprint = 0;
 static bool globalX64 = false;
+static int32_t globalDevice = 0;
+
+int32_t defaultDeviceId() {
+  return threadSettings.device < 0 ? globalDevice : threadSettings.device;
+}
 
 bool isTracing() { return threadSettings.tracing; }
 
@@ -232,6 +238,17 @@ static ModuleInit registerLeaves([](nb::module_ &m) {
       nb::arg("fingerprint"), nb::arg("x64").none(),
       "What this thread overrides: a number that stands for the overrides (0: "
       "none), and its x64 setting or None for the global one.");
+  m.def(
+      "set_default_device",
+      [](int32_t global, int32_t thread) {
+        globalDevice = global;
+        threadSettings.device = thread;
+      },
+      nb::arg("global_device"), nb::arg("thread_device"),
+      "Numbers of the device that new arrays are on: of all threads, and what "
+      "this thread has instead (-1: nothing).");
+  m.def("default_device_id", &defaultDeviceId,
+        "Number of the device that new arrays of this thread are on.");
   m.def("leaf_aval", &leafAval, nb::arg("leaf").none(),
         "(shape, dtype, weak_type) that an argument has in a compiled call, or "
         "None where Python code must decide.");

@@ -44,6 +44,9 @@ CallSettings callSettings();
 /// Whether this thread traces a function at the moment.
 bool isTracing();
 
+/// Number of the device that new arrays of this thread are on.
+int32_t defaultDeviceId();
+
 } // namespace lingon
 
 #endif // LINGON_RUNTIME_LEAVES_H

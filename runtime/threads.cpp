@@ -50,12 +50,17 @@ struct Job {
   void *context;
   int64_t n, chunk;
   RunContext *run;
+  /// How many workers may be inside.
+  int limit;
   std::atomic<int64_t> next{0};
   /// Workers inside of the job; changed under the pool's mutex.
   std::atomic<int> attached{0};
   Job *nextJob = nullptr;
 
-  bool hasWork() const { return next.load(std::memory_order_relaxed) < n; }
+  bool hasWork() const {
+    return next.load(std::memory_order_relaxed) < n &&
+           attached.load(std::memory_order_relaxed) < limit;
+  }
 
   void work() {
     for (;;) {
@@ -69,6 +74,8 @@ struct Job {
 
 /// Set while this thread runs a part of a job: nested loops stay on it.
 thread_local bool insideJob = false;
+/// See setThreadShare.
+thread_local int threadShare = 0;
 
 class ThreadPool {
 public:
@@ -76,6 +83,8 @@ public:
 
   void run(RangeFunction fn, void *context, int64_t n, int64_t grain) {
     int threads = target.load(std::memory_order_relaxed);
+    if (threadShare && threadShare < threads)
+      threads = threadShare;
     grain = std::max<int64_t>(grain, 1);
     if (n <= grain || threads == 1 || insideJob) {
       if (n > 0)
@@ -89,7 +98,8 @@ public:
     job.n = n;
     job.chunk = std::max(grain, (n + parts - 1) / parts);
     job.run = currentRun();
-    publish(job, threads);
+    job.limit = threads - 1;
+    publish(job, target.load(std::memory_order_relaxed));
     insideJob = true;
     runTracked(job);
     insideJob = false;
@@ -286,7 +296,12 @@ void parallelFor(RangeFunction fn, void *context, int64_t n, int64_t grain) {
   threadPool().run(fn, context, n, grain);
 }
 
-int numThreads() { return threadPool().count(); }
+void setThreadShare(int count) { threadShare = count; }
+
+int numThreads() {
+  int count = threadPool().count();
+  return threadShare && threadShare < count ? threadShare : count;
+}
 
 void setNumThreads(int count) { threadPool().setCount(count); }
 
@@ -308,7 +323,7 @@ int availableCores() {
 
 static ModuleInit registerThreads([](nb::module_ &m) {
   threadPool(); // installs the fork handlers
-  m.def("num_threads", &numThreads,
+  m.def("num_threads", [] { return threadPool().count(); },
         "Number of threads that a parallel loop uses, the caller included.");
   m.def(
       "set_num_threads",

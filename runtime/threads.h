@@ -14,6 +14,10 @@ using RangeFunction = void (*)(void *context, int64_t begin, int64_t end);
 /// grain or inside of another parallelFor. fn must not throw. Thread-safe.
 void parallelFor(RangeFunction fn, void *context, int64_t n, int64_t grain);
 
+/// Bounds the threads of parallelFor calls of this thread, itself included;
+/// 0 for no bound. For threads that run the program of one of several devices.
+void setThreadShare(int count);
+
 /// Number of threads that parallelFor uses, this one included.
 int numThreads();
 /// Sets it; count >= 1. Workers start when they are first needed.

@@ -1,0 +1,202 @@
+//===- rendezvous.cpp - where the devices of one program meet -------------===//
+#include "rendezvous.h"
+#include "run_context.h"
+#include "threads.h"
+
+#include <cstdio>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace lingon {
+namespace {
+
+/// How long a thread looks for the others before it sleeps.
+constexpr int spinCount = 4000;
+
+void relax() {
+#if defined(__x86_64__)
+  _mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+thread_local DeviceRun *threadRun = nullptr;
+thread_local int64_t threadPosition = -1;
+
+} // namespace
+
+/// Devices that meet in collectives.
+class DeviceRun::Group {
+public:
+  Group(DeviceRun &run, std::vector<int32_t> members)
+      : members(std::move(members)), run(run), operands(this->members.size()),
+        sites(this->members.size()) {
+    static const int cores = availableCores();
+    spins = run.size() <= size_t(cores) ? spinCount : 0;
+  }
+
+  /// Waits for all members. The last one to come runs `check`, whose false
+  /// makes all of them fail. Returns false on failure.
+  template <class Check> bool arrive(Check check) {
+    uint64_t now = generation.load(std::memory_order_relaxed);
+    if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 ==
+        int(members.size())) {
+      bool good = check();
+      if (!good)
+        broken.store(true, std::memory_order_relaxed);
+      arrived.store(0, std::memory_order_relaxed);
+      std::lock_guard<std::mutex> guard(mutex);
+      generation.store(now + 1, std::memory_order_release);
+      wake.notify_all();
+      return good;
+    }
+    auto passed = [&] {
+      return generation.load(std::memory_order_acquire) != now;
+    };
+    for (int i = 0; i < spins && !passed(); ++i)
+      relax();
+    if (!passed()) {
+      std::unique_lock<std::mutex> lock(mutex);
+      wake.wait(lock, [&] { return passed() || hopeless(); });
+    }
+    return passed() && !broken.load(std::memory_order_relaxed);
+  }
+
+  /// Whether somebody who is waited for will not come.
+  bool hopeless() const {
+    if (run.anyFailed.load(std::memory_order_acquire))
+      return true;
+    for (int32_t member : members)
+      if (run.ended[member].load(std::memory_order_acquire))
+        return true;
+    return false;
+  }
+
+  void notify() {
+    std::lock_guard<std::mutex> guard(mutex);
+    wake.notify_all();
+  }
+
+  const std::vector<int32_t> members;
+  DeviceRun &run;
+  std::vector<const LingonBuffer *> operands; ///< by rank
+  std::vector<int64_t> sites;
+
+private:
+  std::atomic<int> arrived{0};
+  std::atomic<uint64_t> generation{0};
+  std::atomic<bool> broken{false};
+  int spins;
+  std::mutex mutex;
+  std::condition_variable wake;
+};
+
+DeviceRun::DeviceRun(const int32_t *names, size_t count)
+    : ended(new std::atomic<bool>[count]), deviceNames(names), count(count) {
+  for (size_t i = 0; i < count; ++i)
+    ended[i].store(false, std::memory_order_relaxed);
+}
+
+DeviceRun::~DeviceRun() = default;
+
+void DeviceRun::enter(size_t position) {
+  threadRun = this;
+  threadPosition = int64_t(position);
+}
+
+void DeviceRun::leave(size_t position, bool failed) {
+  threadRun = nullptr;
+  threadPosition = -1;
+  if (failed)
+    anyFailed.store(true, std::memory_order_release);
+  ended[position].store(true, std::memory_order_release);
+  std::lock_guard<std::mutex> guard(mutex);
+  for (const std::unique_ptr<Group> &group : groups)
+    group->notify();
+}
+
+DeviceRun::Group &DeviceRun::group(const std::vector<int32_t> &members) {
+  std::lock_guard<std::mutex> guard(mutex);
+  for (const std::unique_ptr<Group> &group : groups)
+    if (group->members == members)
+      return *group;
+  groups.push_back(std::make_unique<Group>(*this, members));
+  return *groups.back();
+}
+
+namespace {
+
+/// Ends this device's program, because others will not come.
+[[noreturn]] void abandon(DeviceRun::Group &group, int64_t rank,
+                          const char *why) {
+  char text[256];
+  if (why)
+    snprintf(text, sizeof(text), "%s", why);
+  else
+    snprintf(text, sizeof(text),
+             "device %d waits in a collective for a device that has failed or "
+             "ended its program",
+             int(group.run.names()[group.members[size_t(rank)]]));
+  failRun(currentRun(), RunError::Abandoned, text);
+  leaveRun();
+}
+
+} // namespace
+} // namespace lingon
+
+using namespace lingon;
+
+extern "C" {
+
+int64_t lingon_rt_device_position() { return threadPosition; }
+
+void lingon_rt_meet(LingonMeeting *meeting, const LingonBuffer *operands,
+                    int64_t site, const int64_t *groups, const int64_t *ranks,
+                    int64_t count) {
+  if (!threadRun || int64_t(threadRun->size()) != count) {
+    failRun(currentRun(), RunError::Kernel,
+            "a collective runs outside of the devices that it is compiled for");
+    leaveRun();
+  }
+  int64_t own = groups[threadPosition], size = 0;
+  for (int64_t i = 0; i < count; ++i)
+    size += groups[i] == own;
+  std::vector<int32_t> members(static_cast<size_t>(size));
+  for (int64_t i = 0; i < count; ++i)
+    if (groups[i] == own)
+      members[size_t(ranks[i])] = int32_t(i);
+  DeviceRun::Group &group = threadRun->group(members);
+  // What follows may leave by longjmp, which frees nothing.
+  std::vector<int32_t>().swap(members);
+  int64_t rank = ranks[threadPosition];
+  group.operands[size_t(rank)] = operands;
+  group.sites[size_t(rank)] = site;
+  bool mixed = false;
+  bool good = group.arrive([&] {
+    for (int64_t other : group.sites)
+      mixed |= other != site;
+    return !mixed;
+  });
+  if (!good) {
+    bool differ = false;
+    for (int64_t other : group.sites)
+      differ |= other != site;
+    abandon(group, rank,
+            differ && !group.hopeless()
+                ? "the devices of one program wait in different collectives: "
+                  "all of them must run the same ones in the same order"
+                : nullptr);
+  }
+  *meeting = {group.operands.data(), rank, size, &group};
+}
+
+void lingon_rt_part(LingonMeeting *meeting) {
+  auto &group = *static_cast<DeviceRun::Group *>(meeting->group);
+  if (!group.arrive([] { return true; }))
+    abandon(group, meeting->rank, nullptr);
+}
+
+} // extern "C"
