@@ -33,3 +33,18 @@ func.func @accumulate(%xm: memref<4xf32>, %om: memref<4xf32>) {
   bufferization.materialize_in_destination %1 in restrict writable %om : (tensor<4xf32>, memref<4xf32>) -> ()
   return
 }
+
+// The results of a barrier are the buffers of its operands.
+// CHECK-LABEL: func.func @barrier(
+// CHECK-SAME:    %[[X:.*]]: memref<4xf32>, %[[O:.*]]: memref<4xf32>)
+// CHECK-NOT:     memref.copy
+// CHECK-NOT:     lingon.barrier
+// CHECK:         lingon.kernel_call "rev" ins(%[[X]] : memref<4xf32>) outs(%[[O]] : memref<4xf32>)
+func.func @barrier(%xm: memref<4xf32>, %om: memref<4xf32>) {
+  %x = bufferization.to_tensor %xm restrict : memref<4xf32> to tensor<4xf32>
+  %e = tensor.empty() : tensor<4xf32>
+  %y = lingon.barrier %x : tensor<4xf32> -> tensor<4xf32>
+  %0 = lingon.kernel_call "rev" ins(%y : tensor<4xf32>) outs(%e : tensor<4xf32>) {dtypes = array<i32: 13, 13>} -> tensor<4xf32>
+  bufferization.materialize_in_destination %0 in restrict writable %om : (tensor<4xf32>, memref<4xf32>) -> ()
+  return
+}
