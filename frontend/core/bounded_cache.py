@@ -44,6 +44,10 @@ class BoundedCache(Generic[V]):
                 continue
         return value
 
+    def keys(self) -> list[Hashable]:
+        """The keys, the one stored last at the end."""
+        return list(self._items)
+
     def clear(self) -> None:
         """Forget everything."""
         self._items.clear()

@@ -77,6 +77,11 @@ def trace_key() -> tuple:
     return tuple(o.value for o in _options.values() if o.affects_tracing)
 
 
+def trace_key_names() -> list[str]:
+    """The names of the options in `trace_key`, in its order."""
+    return [o.name for o in _options.values() if o.affects_tracing]
+
+
 _fingerprints: dict[tuple, int] = {}
 _fingerprint_lock = threading.Lock()
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...runtime import ArrayImpl, set_aval_factory
-from . import config, dtypes, primitive
+from . import config, dtypes, primitive, source_info
 from .avals import ShapedArray, aval_of_type, get_aval
 from .primitive import Absent, Primitive
 
@@ -141,17 +141,31 @@ def evaluate(prim: Primitive, args: Sequence[Any], params: dict) -> Any:
     return results
 
 
-def check_finite(where: str, results: Sequence[Any]) -> None:
-    """With debug_nans or debug_infs: raise FloatingPointError where a result is not finite."""
+def not_finite(results: Sequence[Any]) -> str | None:
+    """With debug_nans or debug_infs: "nan" or "inf" if that is among the results."""
     nans, infs = config.debug_nans.value, config.debug_infs.value
     for r in results:
         if type(r) is not ArrayImpl or not dtypes.is_inexact(r.dtype):
             continue
         x = r._numpy()
         if nans and np.isnan(x).any():
-            raise FloatingPointError(f"invalid value (nan) encountered in {where}")
+            return "nan"
         if infs and np.isinf(x).any():
-            raise FloatingPointError(f"invalid value (inf) encountered in {where}")
+            return "inf"
+    return None
+
+
+def check_finite(where: str, results: Sequence[Any]) -> None:
+    """With debug_nans or debug_infs: raise FloatingPointError where a result is not finite.
+
+    The message names the user's line.
+    """
+    what = not_finite(results)
+    if what is not None:
+        at = source_info.current().summary()
+        raise FloatingPointError(
+            f"invalid value ({what}) encountered in {where}{' at ' if at else ''}{at}"
+        )
 
 
 def _no_compiler(*args: Any) -> Any:

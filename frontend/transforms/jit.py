@@ -7,6 +7,8 @@ Python code here runs only when a signature is new, or when the call itself is b
 from __future__ import annotations
 
 import functools
+import logging
+import time
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -33,11 +35,14 @@ from .api_util import (
     resolve_argnums,
 )
 from .batching import batch_jaxpr
+from .cache_misses import explain
 from .jvp import jvp_jaxpr
 from .partial_eval import dce_closed, partial_eval_jaxpr
 from .programs import clear_eager_programs, program_of
 from .recompute import split_call
 from .transpose import transpose_jaxpr
+
+log = logging.getLogger("lingon")
 
 # --- the primitive -------------------------------------------------------------------------
 
@@ -325,7 +330,13 @@ class Jitted:
         """The traced program for a call, from the cache if its signature is known."""
         program = self.cache.get(call.key)
         if program is None:
+            if config.explain_cache_misses.value:
+                explain(self.info.fun, call.function(self.info), call.key, self.cache.keys())
+            started = time.perf_counter()
             program = trace_call(self.info, call)
+            if config.log_compiles.value:
+                seconds = time.perf_counter() - started
+                log.warning("Finished tracing %s for jit in %.6f sec", self.info.name, seconds)
             if not program.hoisted:
                 self.cache.put(call.key, program)
         return program

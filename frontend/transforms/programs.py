@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import math
+import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ... import lowering
@@ -13,6 +14,7 @@ from ...runtime import ArrayImpl
 from ..core import config, dtypes, eager
 from ..core.avals import get_aval
 from ..core.bounded_cache import BoundedCache
+from ..core.interpreter import eval_jaxpr
 from ..core.jaxpr import ClosedJaxpr, subjaxprs
 from ..core.primitive import Primitive
 from ..core.staging import trace_to_closed
@@ -22,17 +24,39 @@ from ..core.trace import state
 log = logging.getLogger("lingon")
 
 
+class _Blaming(threading.local):
+    """Whether this thread is running a program's operations one by one to find a bad value."""
+
+    on = False
+
+
+_blaming = _Blaming()
+
+
+def _kept(x: Any) -> Any:
+    """Another array with the same contents, for a program that deletes its argument."""
+    return ArrayImpl.from_numpy(x._numpy(), x.weak_type, copy=True) if type(x) is ArrayImpl else x
+
+
 class Program:
     """A closed jaxpr compiled; calls take and return flat lists of concrete arrays.
 
     `kept` are the indices of the inputs that the compiled code reads, `donated` says for each
     input whether a call deletes it; typed keys and the like are passed and returned as their
-    physical arrays. A UserWarning names the donated inputs that no result is as large as.
+    physical arrays. `single` says that it is one primitive alone. A UserWarning names the donated
+    inputs that no result is as large as.
     """
 
-    def __init__(self, closed: ClosedJaxpr, name: str, donated: Sequence[bool], keep_unused: bool):
+    def __init__(
+        self,
+        closed: ClosedJaxpr,
+        name: str,
+        donated: Sequence[bool],
+        keep_unused: bool,
+        single: bool = False,
+    ):
         _check_compilable(closed.jaxpr)
-        self.name = name
+        self.name, self.closed, self.single = name, closed, single
         self.in_avals, self.out_avals = closed.in_avals, closed.out_avals
         if keep_unused:
             self.kept: tuple[int, ...] = tuple(range(len(closed.in_avals)))
@@ -45,13 +69,24 @@ class Program:
         usable = _usable_donations(closed, offered) if offered else set()
         self.donated = tuple([i in usable for i in range(len(closed.in_avals))])
         if config.log_compiles.value:
-            log.warning("Compiling %s with %s", name, [str(a) for a in closed.in_avals])
+            log.warning(
+                "Compiling jit(%s) with global shapes and types (%s).",
+                name,
+                ", ".join([str(a) for a in closed.in_avals]),
+            )
         self.compiled = lowering.compile_jaxpr(
             closed.replace(jaxpr=closed.jaxpr.replace(invars=kept_vars)),
             name=name,
             donated=[self.donated[i] for i in self.kept],
             options=compile_options(),
         )
+        if config.log_compiles.value:
+            log.warning(
+                "Finished compilation of jit(%s) in %.6f sec%s",
+                name,
+                self.compiled.compile_ms["total"] / 1e3,
+                " (found in the compile cache)" if self.compiled.cache_hit else "",
+            )
         self.plain_out = all(
             type(getattr(a, "dtype", None)) is not None
             and not dtypes.is_extended(a.dtype)
@@ -59,7 +94,17 @@ class Program:
             for a in self.out_avals
         )
 
-    def __call__(self, args: Sequence[Any]) -> list[Any]:
+    def __call__(self, args: Sequence[Any], again: Callable[..., Any] | None = None) -> list[Any]:
+        """Run on concrete arrays.
+
+        With debug_nans or debug_infs, `again` computes the same by single operations; by default
+        the program's equations are run one by one.
+        """
+        check = config.debug_nans.value or config.debug_infs.value
+        spare = args
+        if check and any(self.donated):
+            # the arguments are needed once more if a result is not finite
+            spare = [_kept(x) if d else x for x, d in zip(args, self.donated, strict=True)]
         ins = []
         for i in self.kept:
             x = args[i]
@@ -71,9 +116,34 @@ class Program:
         outs = self.compiled.execute(ins)
         if not self.plain_out:
             outs = [_from_physical(o, a) for o, a in zip(outs, self.out_avals, strict=True)]
-        if config.debug_nans.value or config.debug_infs.value:
-            eager.check_finite(f"the jitted function {self.name}", outs)
+        if check and eager.not_finite(outs) is not None:
+            self._blame(spare, outs, again)
         return outs
+
+    def _blame(
+        self, args: Sequence[Any], outs: list[Any], again: Callable[..., Any] | None
+    ) -> None:
+        """Raise the FloatingPointError that names the first operation with a bad result."""
+        if not _blaming.on and not self.single:
+            if again is None:
+                again = lambda *xs: eval_jaxpr(self.closed.jaxpr, self.closed.consts, *xs)  # noqa: E731
+            _blaming.on = True
+            try:
+                with config.disable_jit(True):
+                    again(*args)
+            finally:
+                _blaming.on = False
+        try:
+            eager.check_finite(
+                self.name if self.single else f"the jitted function {self.name}", outs
+            )
+        except FloatingPointError as e:
+            if self.single or _blaming.on:
+                raise
+            raise FloatingPointError(
+                f"{e}. Its operations, run one by one, give no such value: it is among the "
+                "arguments or constants, or arises where the compiled code rounds differently."
+            ) from None
 
 
 def _nbytes(aval: Any) -> int:
@@ -165,7 +235,7 @@ def _run_compiled(
             r = primitive.bind(*xs, **params)
             return r if primitive.multiple_results else [r]
 
-        program = Program(trace_to_closed(f, avals), primitive.name, (), True)
+        program = Program(trace_to_closed(f, avals), primitive.name, (), True, single=True)
         if key is not None:
             _eager_programs.put(key, program)
     outs = program([eager.as_array(a) for a in args])
@@ -192,7 +262,8 @@ def run_structured(primitive: Primitive, args: Sequence[Any], params: dict) -> l
         program = Program(closed, primitive.name, (), True)
         if key is not None:
             _eager_programs.put(key, program)
-    return program([eager.as_array(a) for a in args])
+    arrays = [eager.as_array(a) for a in args]
+    return program(arrays, again=lambda *xs: primitive.bind(*xs, **params))
 
 
 def clear_eager_programs() -> None:
