@@ -44,6 +44,8 @@ class Lowering:
     """One program on its way through the stages.
 
     Use as a context manager. `advance(stage)` lowers up to a stage, `text()` prints where it is.
+    From stage llvm on, `aliases` are the pairs of arguments that lingon-donate made one, one after
+    the other, and `overwritten` the other donated arguments that are written to.
 
     Args:
         text: the program in the notation of `start`.
@@ -78,6 +80,8 @@ class Lowering:
         self.module: Any = None
         self._llvm: LlvmModule | None = None
         self._assembly: str | None = None
+        self.aliases: list[int] = []
+        self.overwritten: list[int] = []
 
     @property
     def target(self) -> Target:
@@ -225,6 +229,8 @@ class Lowering:
 
         started = time.perf_counter()
         operation = self.module.operation
+        self.aliases = _numbers(operation, "lingon.aliases")
+        self.overwritten = _numbers(operation, "lingon.overwritten")
         try:
             operation.verify()
             self._llvm = LlvmModule.from_mlir(operation)
@@ -264,6 +270,15 @@ def parse_mlir(text: str, held: MlirContext, stage_name: str) -> Any:
         return held.ir.Module.parse(text)
     except held.ir.MLIRError as error:
         raise CompilationError(str(error), stage=stage_name, step="parse", ir=text) from error
+
+
+def _numbers(operation: Any, attribute: str) -> list[int]:
+    """Argument numbers that lingon-donate left at @main."""
+    for op in operation.regions[0].blocks[0].operations:
+        attributes = op.operation.attributes
+        if attribute in attributes:
+            return list(attributes[attribute])
+    return []
 
 
 def _left_over(operation: Any) -> str:

@@ -54,7 +54,7 @@ _BUFFERIZED = (
     "func.func(lingon-loop-buffers)",
     "canonicalize",
     "cse",
-    "func.func(lingon-results-in-place)",
+    "func.func(lingon-results-in-place,lingon-donate)",
 )
 _LOOPS = (
     "func.func(lingon-loops,lingon-stack-buffers)",

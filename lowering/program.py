@@ -45,7 +45,9 @@ class CompiledProgram:
         executable: the runtime's Executable, which the call path of jit uses directly.
         compile_ms: milliseconds of each step of the compilation.
         cache_hit: whether the object code came from the on-disk cache.
-        donated: for each input, whether a call deletes it, which frees its buffer.
+        donated: for each input, whether a call deletes it.
+        aliases: pairs (input, output): the output is made in the buffer of the donated input where
+            nobody else sees that buffer, else in a copy of it.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class CompiledProgram:
         donated: tuple[bool, ...],
         chosen: Pipeline,
         emitted: EmittedModule,
+        entry: Entry,
         loaded: LoadedObject,
         compile_ms: dict[str, float],
         cache_hit: bool,
@@ -70,6 +73,11 @@ class CompiledProgram:
         self._code_bytes = loaded.nbytes
         jaxpr = closed_jaxpr.jaxpr
         consts = [_as_array(closed_jaxpr.consts[i]) for i in emitted.const_inputs]
+        inputs, outputs = len(consts), len(emitted.in_types)
+        pairs = entry.metadata["aliases"]
+        self.aliases = tuple(
+            (i - inputs, o - outputs) for i, o in zip(pairs[::2], pairs[1::2], strict=True)
+        )
         self.executable = runtime.Executable(
             loaded.entry,
             [_buffer_aval(v.aval) for v in jaxpr.invars],
@@ -77,6 +85,8 @@ class CompiledProgram:
             consts,
             loaded,
             donated=[i for i, given in enumerate(donated) if given],
+            aliases=self.aliases,
+            overwritten=[i - inputs for i in entry.metadata["overwritten"]],
             callbacks=emitted.callbacks,
         )
 
@@ -120,12 +130,14 @@ class CompiledProgram:
             "argument_size_in_bytes": total(emitted.in_types),
             "output_size_in_bytes": total(emitted.out_types),
             "temp_size_in_bytes": stats.allocated_bytes + stats.stack_bytes,
-            "alias_size_in_bytes": 0,
+            "alias_size_in_bytes": total(emitted.out_types[o] for _, o in self.aliases),
             "generated_code_size_in_bytes": self._code_bytes,
         }
 
     def _emit(self) -> EmittedModule:
-        return emit_module(self._closed_jaxpr, name=ENTRY_FUNCTION, options=self._options)
+        return emit_module(
+            self._closed_jaxpr, name=ENTRY_FUNCTION, donated=self.donated, options=self._options
+        )
 
     def _text(self) -> str:
         return self._emit().text
@@ -160,9 +172,7 @@ def compile_jaxpr(
     started = time.perf_counter()
     chosen = pipeline(options.get("pipeline") or os.environ.get("LINGON_PIPELINE", "cpu"))
     target = host_target()
-    # A donated buffer goes back to the pool after the call; the code does not write into it, since
-    # it may be borrowed from an array that the caller still sees.
-    emitted = emit_module(closed_jaxpr, name=ENTRY_FUNCTION, options=options)
+    emitted = emit_module(closed_jaxpr, name=ENTRY_FUNCTION, donated=donated, options=options)
     times = {"emit": 1e3 * (time.perf_counter() - started)}
     entry, hit = _object(emitted, chosen, target, name, options, times)
     loading = time.perf_counter()
@@ -171,7 +181,7 @@ def compile_jaxpr(
     times["load"] = 1e3 * (time.perf_counter() - loading)
     times["total"] = 1e3 * (time.perf_counter() - started)
     return CompiledProgram(
-        closed_jaxpr, name, tuple(donated), chosen, emitted, loaded, times, hit, options
+        closed_jaxpr, name, tuple(donated), chosen, emitted, entry, loaded, times, hit, options
     )
 
 
@@ -186,7 +196,7 @@ def _object(
     text = strip_locations(emitted.text)
     cache = compile_cache(options)
     if cache is None:
-        return Entry(_compile(text, emitted, chosen, target, times), {}), False
+        return _compile(text, emitted, chosen, target, name, times), False
     key = entry_key(
         {
             "program": text,
@@ -200,8 +210,7 @@ def _object(
     entry = cache.get(key)
     if entry is not None:
         return entry, True
-    code = _compile(text, emitted, chosen, target, times)
-    entry = Entry(code, {"name": name, "compile_ms": round(sum(times.values()), 3)})
+    entry = _compile(text, emitted, chosen, target, name, times)
     cache.put(key, entry)
     return entry, False
 
@@ -211,14 +220,16 @@ def _compile(
     emitted: EmittedModule,
     chosen: Pipeline,
     target: Target,
+    name: str,
     times: dict[str, float],
-) -> bytes:
+) -> Entry:
     from .driver import Lowering
     from .object_file import check_imports
 
     try:
         with Lowering(text, pipeline=chosen, target=target) as lowering:
             code = lowering.object_code()
+            donation = {"aliases": lowering.aliases, "overwritten": lowering.overwritten}
             times.update(lowering.record.by_stage())
     except CompilationError:
         # Once more with the user's source locations, for a message that names the line.
@@ -226,7 +237,7 @@ def _compile(
             lowering.object_code()
         raise
     check_imports(code, runtime.symbols())
-    return code
+    return Entry(code, {"name": name, "compile_ms": round(sum(times.values()), 3), **donation})
 
 
 @functools.cache

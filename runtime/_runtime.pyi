@@ -74,6 +74,8 @@ class Executable:
         scratch_bytes: int = 0,
         donated: Iterable[int] = (),
         aliases: Iterable[tuple[int, int]] = (),
+        overwritten: Iterable[int] = (),
+        callbacks: Iterable[Callable[..., Any]] = (),
     ) -> None: ...
     def execute(self, args: Sequence[ArrayImpl], device_id: int = -1) -> list[ArrayImpl]: ...
     @property

@@ -443,7 +443,8 @@ ModuleInit registerExecutable([](nb::module_ &m) {
            "donated: indices of inputs that a call deletes. aliases: pairs "
            "(donated input, output): the code finds the input in the output's "
            "memory. overwritten: other donated inputs that the code "
-           "writes to.")
+           "writes to. callbacks: what the code may call, see "
+           "callbacks.cpp.")
       .def("execute", &execute, nb::arg("args"), nb::arg("device_id") = -1,
            "Runs the program on a sequence of ArrayImpl and returns the list "
            "of its results. The GIL is released meanwhile. TypeError for a "

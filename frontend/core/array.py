@@ -76,7 +76,9 @@ def _len(self: Any) -> int:
 
 
 def _block_until_ready(self: Any) -> Any:
-    """Wait until the array is computed; returns the array."""
+    """Wait until the array is computed; returns the array. RuntimeError if it was deleted."""
+    if self.is_deleted():
+        self._numpy()  # raises
     return self
 
 

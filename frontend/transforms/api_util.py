@@ -243,6 +243,8 @@ def resolve_argnums(
                     f"Jitted function has {kind}_argnums={nums}, but only accepts {n} positional "
                     "arguments."
                 )
+    if kind == "donate":
+        nums = tuple(i for i in nums if i >= 0)  # as in JAX, a negative one names nothing
     bad = set(names) - keywords
     if bad and not any_keyword:
         raise ValueError(

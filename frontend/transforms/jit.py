@@ -79,7 +79,9 @@ def _jvp(
     nonzero = tuple(type(t) is not Zero for t in tangents)
     jaxpr, nonzero_out = jvp_jaxpr(params["jaxpr"], nonzero)
     args = [*primals, *[t for t in tangents if type(t) is not Zero]]
-    outs = _rebind(params, jaxpr, args)
+    donated = params["donated_invars"]
+    donated = [*donated, *[d for d, nz in zip(donated, nonzero, strict=True) if nz]]
+    outs = _rebind(params, jaxpr, args, donated)
     n = len(nonzero_out)
     it = iter(outs[n:])
     return outs[:n], [
@@ -91,8 +93,12 @@ def _partial_eval(primitive: Primitive, trace: Any, args: Sequence[Any], params:
     unknown = tuple(trace.is_unknown(a) for a in args)
     parts = partial_eval_jaxpr(params["jaxpr"], unknown)
     known_args = [a for a, u in zip(args, unknown, strict=True) if not u]
+    donated = [d for d, u in zip(params["donated_invars"], unknown, strict=True) if not u]
+    for kind, i in [*parts.residuals, *parts.known_out]:
+        if kind == "in":  # still read afterwards
+            donated[i] = False
     with set_trace(trace.parent):
-        outs = _rebind(params, parts.known, known_args)
+        outs = _rebind(params, parts.known, known_args, donated)
     values = {"in": known_args, "out": outs}
     residuals = [values[kind][i] for kind, i in parts.residuals]
     unknown_args = [a for a, u in zip(args, unknown, strict=True) if u]
@@ -130,7 +136,7 @@ def _batch(
     primitive: Primitive, axis: Any, args: Sequence[Any], dims: Sequence[Any], params: dict
 ) -> Any:
     jaxpr, out_dims = batch_jaxpr(params["jaxpr"], axis, tuple(dims))
-    return _rebind(params, jaxpr, args), out_dims
+    return _rebind(params, jaxpr, args, params["donated_invars"]), out_dims
 
 
 def _dce(eqn: JaxprEqn, used: Sequence[bool]) -> JaxprEqn | None:
@@ -222,12 +228,15 @@ class JitInfo:
         self.donate_argnums, self.donate_argnames = resolve_argnums(
             fun, options["donate_argnums"], options["donate_argnames"], "donate"
         )
-        both = set(self.static_argnums) & set(self.donate_argnums)
-        if both:
-            raise ValueError(
-                f"static_argnums {self.static_argnums} and donate_argnums {self.donate_argnums} "
-                f"cannot intersect, but both have {sorted(both)}"
-            )
+        for kind in ("argnames", "argnums"):
+            static = getattr(self, f"static_{kind}")
+            both = set(static) & set(getattr(self, f"donate_{kind}"))
+            if both:
+                what = "Argument names" if kind == "argnames" else "Argument numbers"
+                raise ValueError(
+                    f"static_{kind} and donate_{kind} cannot intersect. {what} {both} appear in "
+                    f"both static_{kind} and donate_{kind}"
+                )
         self.keep_unused, self.inline = options["keep_unused"], options["inline"]
         self.name = fun_name(fun)
 

@@ -66,9 +66,10 @@ class EmitContext(ModuleText):
             return value.name
         if kind == ARGUMENT:
             name = self.name()
+            mode = "restrict writable" if value.writable else "restrict"
             memref = value.tensor_type.replace("tensor<", "memref<", 1)
             self.entry.append(
-                f"{name} = bufferization.to_tensor {value.name} restrict "
+                f"{name} = bufferization.to_tensor {value.name} {mode} "
                 f": {memref} to {value.tensor_type}"
             )
             value.kind, value.name = TENSOR, name

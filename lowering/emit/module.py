@@ -44,7 +44,7 @@ def emit_module(
 ) -> EmittedModule:
     """Emits a closed jaxpr as linalg on tensors.
 
-    `donated` says for each input whether a result may be written into its buffer. `options` is for
+    `donated` says for each input whether the function may overwrite its buffer. `options` is for
     emitters: `threefry_partitionable` (default True) chooses between two streams. Raises
     NotImplementedError, naming the primitive and the user's line, for what cannot be compiled.
     """
@@ -61,7 +61,9 @@ def emit_module(
         mark = " {lingon.donated}" if donate else ""
         signature.append(f"{text}: {_buffer_type(shape, t)}{mark}")
         in_types.append(buffer_form(shape, t))
-        return Value(shape, t, EMPTY if 0 in shape else ARGUMENT, text)
+        value = Value(shape, t, EMPTY if 0 in shape else ARGUMENT, text)
+        value.writable = donate
+        return value
 
     for position, const in enumerate(closed.consts):
         if np.size(const) <= INLINE_CONSTANT_SIZE:

@@ -40,6 +40,7 @@ class Value:
         "shape",
         "type",
         "uses",
+        "writable",
     )  # fmt: skip
 
     def __init__(self, shape: tuple[int, ...], type: ElementType, kind: int, name: str = ""):
@@ -55,6 +56,7 @@ class Value:
         self.dims: tuple[int | None, ...] | int | None = None
         self.scalar: str | None = None
         self.literal = None
+        self.writable = False  # an argument whose buffer may be overwritten
 
     @property
     def ndim(self) -> int:

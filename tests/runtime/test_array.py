@@ -358,8 +358,8 @@ assert a.__array__(np.int32, copy=True) is not a._numpy()
 raises(ValueError, "without a copy", lambda: a.__array__(np.float32, copy=False))
 raises(TypeError, "data type", lambda: a.__array__("no such dtype"))
 a.delete()
-raises(RuntimeError, "Array has been deleted.", a.__array__)
-raises(RuntimeError, "Array has been deleted.", a.block_until_ready)
+raises(RuntimeError, "Array has been deleted with shape=int32[3].", a.__array__)
+raises(RuntimeError, "Array has been deleted with shape=int32[3].", a.block_until_ready)
 """)
 
 

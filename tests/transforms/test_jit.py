@@ -351,7 +351,7 @@ MISTAKES: dict[str, tuple] = {
     "argnums floats": (lambda m: m.jax.jit(lambda x: x, static_argnums=1.0), "static_argnums", "1.0"),
     "argnames no strings": (lambda m: m.jax.jit(lambda x: x, static_argnames=[1]), "1"),
     "static and donated": (
-        lambda m: m.jax.jit(lambda x: x, static_argnums=0, donate_argnums=0), "static_argnums", "donate_argnums",
+        lambda m: m.jax.jit(lambda x: x, static_argnums=0, donate_argnums=0), "static_argn", "donate_argn", "intersect",
     ),
     "unhashable static": (
         lambda m: m.jax.jit(lambda x, n: x, static_argnums=1)(1.0, [1]), "Non-hashable", "list", "[1]",
