@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ...runtime import ArrayImpl
-from . import dtypes
-from .devices import Device, Shard, SingleDeviceSharding, device_of, sharding_of
+from . import dtypes, placement
+from .devices import Device, Shard, Sharding, device_of
 from .trace import Tracer
 
 #: Types whose values count as arrays besides concrete arrays and tracers: typed PRNG keys.
@@ -185,23 +185,36 @@ def _copy_fast(self: Any, memo: Any = None) -> Any:
     return ArrayImpl.from_numpy(self._numpy(), self.weak_type, copy=True)
 
 
-def _device(self: Any) -> Device:
-    """The device that the array is on."""
-    return device_of(self._device_id)
+def _device(self: Any) -> Device | Sharding:
+    """The device that the array is on; the sharding of an array on several devices."""
+    return device_of(self._device_id) if self._layout is None else self._layout.sharding
 
 
 def _devices(self: Any) -> set[Device]:
     """The devices that the array is on."""
-    return {device_of(self._device_id)}
+    return set(placement.sharding_of_array(self).device_set)
 
 
-def _sharding(self: Any) -> SingleDeviceSharding:
+def _sharding(self: Any) -> Sharding:
     """How the array is laid out over devices."""
-    return sharding_of(self._device_id)
+    return placement.sharding_of_array(self)
 
 
 def _shards(self: Any) -> list[Shard]:
-    return [Shard(self.device, (slice(None),) * self.ndim, 0, self)]
+    """The parts of the array, by device."""
+    return placement.shards(self)
+
+
+def _is_fully_replicated(self: Any) -> bool:
+    """Whether every device has the whole array."""
+    return self._layout is None or self._layout.replicated
+
+
+def _pointer(self: Any) -> int:
+    """Address of the first element. Raises RuntimeError for arrays on several devices."""
+    if self._layout is not None:
+        raise RuntimeError("unsafe_buffer_pointer() is supported only for arrays on one device.")
+    return self._unsafe_data_ptr()
 
 
 def _copy_to_host_async(self: Any) -> None:
@@ -239,12 +252,12 @@ attach_concrete(
     addressable_shards=property(_shards),
     global_shards=property(_shards),
     is_fully_addressable=True,
-    is_fully_replicated=True,
-    committed=False,
+    is_fully_replicated=property(_is_fully_replicated),
+    committed=property(lambda self: self._committed),
     is_ready=lambda self: True,
-    platform=lambda self: self.device.platform,
+    platform=lambda self: device_of(self._device_id).platform,
     copy_to_host_async=_copy_to_host_async,
     on_device_size_in_bytes=lambda self: self.nbytes,
-    unsafe_buffer_pointer=lambda self: self._unsafe_data_ptr(),
+    unsafe_buffer_pointer=_pointer,
     addressable_data=lambda self, index: self.addressable_shards[index].data,
 )

@@ -40,6 +40,8 @@ class Option:
         self.name, self.default, self.help = name, default, help
         self.parse, self.affects_tracing = parse, affects_tracing
         self.on_update = on_update
+        # Called with a new value of the process; raises where it cannot be set any more.
+        self.check: Callable[[Any], None] | None = None
         env = os.environ.get(name.upper())
         self.global_value = default if env is None else self.checked(env, "environment variable")
 
@@ -213,7 +215,10 @@ class Config:
         option = _options.get(name)
         if option is None:
             raise AttributeError(_unknown(name))
-        option.global_value = option.checked(value, "option")
+        value = option.checked(value, "option")
+        if option.check is not None:
+            option.check(value)
+        option.global_value = value
         _global_epoch += 1
         _refresh(option)
         if option.on_update is not None:
@@ -340,6 +345,12 @@ traceback_filtering = define(
 )
 default_device = define(
     "jax_default_device", None, "Device for new arrays.", parse=lambda v: v, affects_tracing=True
+)
+num_cpu_devices = define(
+    "jax_num_cpu_devices",
+    -1,
+    "Devices that the CPU shows, to be set before the first use; -1 leaves it to the environment.",
+    parse=parse_int,
 )
 enable_compilation_cache = define(
     "jax_enable_compilation_cache", True, "Keep compiled programs on disk."

@@ -3,13 +3,58 @@
 from __future__ import annotations
 
 import os
+import re
+import threading
+from collections.abc import Mapping
 from typing import Any
+
+from . import config
+
+
+class Memory:
+    """A memory of a device. All memories of the CPU are its one memory. Attribute: `kind`."""
+
+    __slots__ = ("device", "kind")
+
+    def __init__(self, device: Device, kind: str):
+        self.device, self.kind = device, kind
+
+    def addressable_by_devices(self) -> list[Device]:
+        """The devices that reach this memory."""
+        return [self.device]
+
+    def __repr__(self) -> str:
+        return f"{self.device.platform.upper()}_{self.kind.upper()}_{self.device.id}"
+
+
+class Client:
+    """The backend that a device belongs to. Attributes: `platform`, `platform_version`."""
+
+    platform = "cpu"
+    platform_version = "lingon"
+
+    def devices(self) -> list[Device]:
+        """All devices."""
+        return devices()
+
+    local_devices = devices
+
+    def device_count(self) -> int:
+        """Number of devices."""
+        return device_count()
+
+    local_device_count = device_count
+
+    def process_index(self) -> int:
+        """Number of this process."""
+        return process_index()
 
 
 class Device:
     """A device of this process. Attributes: `id`, `platform`, `device_kind`, `process_index`."""
 
     __slots__ = ("device_kind", "id", "local_hardware_id", "platform", "process_index")
+    client = Client()
 
     def __init__(self, id: int, platform: str, device_kind: str):
         self.id, self.platform, self.device_kind = id, platform, device_kind
@@ -17,13 +62,28 @@ class Device:
 
     @property
     def host_id(self) -> int:
+        """The older name of `process_index`."""
         return self.process_index
 
+    task_id = host_id
+
     def memory_stats(self) -> dict[str, int]:
-        """Bytes in use and at peak in the device's buffer pool."""
+        """Bytes in use and at peak in the buffer pool, which all devices of the CPU share."""
         from ...runtime import pool_stats
 
         return pool_stats()
+
+    def default_memory(self) -> Memory:
+        """The memory in which arrays are."""
+        return Memory(self, "device")
+
+    def addressable_memories(self) -> list[Memory]:
+        """All memories that the device reaches."""
+        return [Memory(self, k) for k in MEMORY_KINDS]
+
+    def memory(self, kind: str) -> Memory:
+        """The memory of a kind. Raises ValueError for an unknown kind."""
+        return Memory(self, check_memory_kind(self, kind))
 
     def __repr__(self) -> str:
         return f"{self.platform.capitalize()}Device(id={self.id})"
@@ -31,27 +91,89 @@ class Device:
     def __str__(self) -> str:
         return f"{self.platform}:{self.id}"
 
+    def __reduce__(self) -> Any:
+        return device_of, (self.id,)
+
+
+MEMORY_KINDS = ("device", "pinned_host", "unpinned_host")
+
+
+def check_memory_kind(device: Device, kind: str | None) -> str:
+    """The memory kind, the default one for None. Raises ValueError for an unknown one."""
+    if kind is None:
+        return "device"
+    if kind not in MEMORY_KINDS:
+        raise ValueError(
+            f"Could not find memory addressable by device {device.device_kind}. Device "
+            f"{device.device_kind} can address the following memory kinds: "
+            f"{', '.join(MEMORY_KINDS)}. Got memory kind: {kind}"
+        )
+    return kind
+
+
+Index = tuple[slice, ...]
+
 
 class Sharding:
     """How an array is laid out over devices."""
 
     device_set: frozenset[Device]
+    memory_kind: str
 
     @property
     def is_fully_replicated(self) -> bool:
+        """Whether every device has the whole array."""
         raise NotImplementedError
 
     @property
     def is_fully_addressable(self) -> bool:
+        """Whether all devices belong to this process."""
+        return True
+
+    @property
+    def has_addressable_devices(self) -> bool:
+        """Whether a device belongs to this process."""
         return True
 
     @property
     def num_devices(self) -> int:
+        """Number of devices."""
         return len(self.device_set)
 
     @property
     def addressable_devices(self) -> frozenset[Device]:
+        """The devices of this process."""
         return self.device_set
+
+    @property
+    def device_list(self) -> tuple[Device, ...]:
+        """The devices in the order of the shards."""
+        raise NotImplementedError
+
+    def devices_indices_map(self, global_shape: tuple[int, ...]) -> Mapping[Device, Index]:
+        """The part of an array of this shape that each device has."""
+        raise NotImplementedError
+
+    def addressable_devices_indices_map(
+        self, global_shape: tuple[int, ...]
+    ) -> Mapping[Device, Index | None]:
+        """`devices_indices_map` for the devices of this process."""
+        return self.devices_indices_map(global_shape)
+
+    def shard_shape(self, global_shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape of one device's part. Raises ValueError where it does not divide."""
+        raise NotImplementedError
+
+    def check_compatible_aval(self, aval_shape: tuple[int, ...]) -> None:
+        """Raise ValueError for a shape that has too few dimensions."""
+
+    def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
+        """Whether arrays of `ndim` dimensions have the same parts on the same devices."""
+        raise NotImplementedError
+
+    def with_memory_kind(self, kind: str) -> Sharding:
+        """The same layout in another memory."""
+        raise NotImplementedError
 
 
 class SingleDeviceSharding(Sharding):
@@ -60,18 +182,36 @@ class SingleDeviceSharding(Sharding):
     def __init__(self, device: Device, *, memory_kind: str | None = None):
         if not isinstance(device, Device):
             raise TypeError(f"SingleDeviceSharding takes a device, got {device!r}")
-        self._device, self.memory_kind = device, memory_kind or "device"
+        self._device = device
+        self.memory_kind = check_memory_kind(device, memory_kind)
         self.device_set = frozenset((device,))
 
     @property
     def is_fully_replicated(self) -> bool:
         return True
 
+    @property
+    def device_list(self) -> tuple[Device, ...]:
+        return (self._device,)
+
+    def devices_indices_map(self, global_shape: tuple[int, ...]) -> Mapping[Device, Index]:
+        return {self._device: (slice(None),) * len(global_shape)}
+
     def shard_shape(self, global_shape: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(global_shape)
 
+    def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
+        return other.device_list == self.device_list and self.memory_kind == other.memory_kind
+
+    def with_memory_kind(self, kind: str) -> SingleDeviceSharding:
+        return SingleDeviceSharding(self._device, memory_kind=kind)
+
     def __eq__(self, other: Any) -> bool:
-        return isinstance(other, SingleDeviceSharding) and self._device == other._device
+        return (
+            isinstance(other, SingleDeviceSharding)
+            and self._device == other._device
+            and self.memory_kind == other.memory_kind
+        )
 
     def __hash__(self) -> int:
         return hash((SingleDeviceSharding, self._device))
@@ -93,40 +233,109 @@ class Shard:
         )
 
 
-_cpu: list[Device] = [Device(0, "cpu", "cpu")]
-_shardings = {0: SingleDeviceSharding(_cpu[0])}
+def _device_number() -> int:
+    """How many devices the CPU shows: the option, the environment or XLA_FLAGS; one by default."""
+    asked = config.num_cpu_devices.value
+    if asked >= 0:
+        return _positive("jax_num_cpu_devices", asked)
+    text = os.environ.get("LINGON_NUM_CPU_DEVICES")
+    if text is not None:
+        return _positive("LINGON_NUM_CPU_DEVICES", text)
+    flags = re.findall(
+        r"(?:^|\s)--xla_force_host_platform_device_count=(\S*)", os.environ.get("XLA_FLAGS", "")
+    )
+    return _positive("--xla_force_host_platform_device_count", flags[-1]) if flags else 1
+
+
+def _positive(where: str, value: Any) -> int:
+    if not str(value).isdecimal() or not 1 <= int(value) <= MAX_DEVICES:
+        raise RuntimeError(
+            f"Unable to initialize backend 'cpu': {where} must be a number of devices from 1 to "
+            f"{MAX_DEVICES}, got {value!r}"
+        )
+    return int(value)
+
+
+#: More devices than this have never helped anybody; it bounds what a wrong setting can do.
+MAX_DEVICES = 1024
+_cpu: list[Device] = []
+_shardings: list[SingleDeviceSharding] = []
+_lock = threading.Lock()
+
+
+def _all() -> list[Device]:
+    """The devices, made when they are first asked for."""
+    if not _cpu:
+        with _lock:
+            if not _cpu:
+                made = [Device(i, "cpu", "cpu") for i in range(_device_number())]
+                _shardings[:] = [SingleDeviceSharding(d) for d in made]
+                _cpu.extend(made)
+    return _cpu
+
+
+def _check_number(value: int) -> None:
+    """Refuse another number of devices once they are in use."""
+    if _cpu and value != len(_cpu):
+        raise RuntimeError(
+            "jax_num_cpu_devices config should be updated before backends are initialized i.e. "
+            "before any JAX operation is executed. You should initialize this config immediately "
+            "after `import jax`."
+        )
+
+
+config.num_cpu_devices.check = _check_number
+
+
+def several() -> bool:
+    """Whether there is more than one device."""
+    return len(_all()) > 1
 
 
 def devices(backend: str | None = None) -> list[Device]:
     """All devices of a backend (`'cpu'`). Raises RuntimeError for an unknown backend."""
     if backend not in (None, "cpu"):
-        raise RuntimeError(f"Unknown backend {backend}. Available backends are ['cpu']")
-    return list(_cpu)
+        raise RuntimeError(
+            f"Unknown backend: {backend!r} requested, but no platforms that are instances of "
+            f"{backend} are present. Platforms present are: cpu"
+        )
+    return list(_all())
 
 
 def local_devices(
     process_index: int | None = None, backend: str | None = None, host_id: int | None = None
 ) -> list[Device]:
     """The devices of one process; of this one by default."""
+    if process_index is None:
+        process_index = host_id
     if process_index not in (None, 0):
-        raise ValueError(f"Unknown process_index {process_index}, must be one of [0]")
+        raise ValueError(f"Unknown process_index {process_index}")
     return devices(backend)
 
 
 def device_count(backend: str | None = None) -> int:
+    """Number of devices of all processes."""
     return len(devices(backend))
 
 
 def local_device_count(backend: str | None = None) -> int:
+    """Number of devices of this process."""
     return len(devices(backend))
 
 
 def process_index(backend: str | None = None) -> int:
+    """Number of this process."""
     return 0
 
 
 def process_count(backend: str | None = None) -> int:
+    """Number of processes."""
     return 1
+
+
+def process_indices(backend: str | None = None) -> list[int]:
+    """Numbers of all processes."""
+    return list(range(process_count(backend)))
 
 
 def default_backend() -> str:
@@ -135,10 +344,13 @@ def default_backend() -> str:
 
 
 def device_of(device_id: int) -> Device:
-    return _cpu[device_id]
+    """The device of a number."""
+    return _all()[device_id]
 
 
 def sharding_of(device_id: int) -> SingleDeviceSharding:
+    """The sharding of a whole array on the device of a number."""
+    _all()
     return _shardings[device_id]
 
 
