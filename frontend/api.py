@@ -8,16 +8,15 @@ import gc
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
 from ..runtime import ArrayImpl
 from .core import config as _config
-from .core import dtypes, eager, pytree, source_info
+from .core import dtypes, pytree, source_info
 from .core.array import Array
 from .core.avals import get_aval
 from .core.config import config
 from .core.devices import (
     Device,
+    Shard,
     SingleDeviceSharding,
     default_backend,
     device_count,
@@ -26,9 +25,20 @@ from .core.devices import (
     local_devices,
     process_count,
     process_index,
+    process_indices,
 )
-from .core.trace import Tracer, eval_trace, set_trace
+from .core.mesh import NamedSharding, make_mesh, set_mesh
+from .core.mesh import PartitionSpec as P
+from .core.trace import KnownTrace, current_trace, set_trace
 from .jacobians import hessian, jacfwd, jacrev
+from .placement import (
+    device_get,
+    device_put,
+    make_array_from_callback,
+    make_array_from_process_local_data,
+    make_array_from_single_device_arrays,
+    reshard,
+)
 from .transforms.abstract import ShapeDtypeStruct, eval_shape, make_jaxpr
 from .transforms.autodiff import (
     grad,
@@ -140,41 +150,6 @@ def copy_to_host_async(x: Any) -> Any:
     return x
 
 
-def device_get(x: Any) -> Any:
-    """The arrays of a pytree as NumPy arrays."""
-
-    def get(leaf: Any) -> Any:
-        if isinstance(leaf, (ArrayImpl, Tracer)):
-            return np.asarray(leaf)
-        return np.asarray(leaf) if isinstance(leaf, (int, float, complex, bool)) else leaf
-
-    return pytree.tree_map(get, x)
-
-
-def device_put(
-    x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None
-) -> Any:
-    """The leaves of a pytree as arrays on a device (the default one if none is given).
-
-    `device` is a Device or a SingleDeviceSharding. Raises TypeError for leaves that are no arrays.
-    """
-    if device is not None and not isinstance(device, (Device, SingleDeviceSharding)):
-        raise TypeError(f"device_put: device must be a Device or a sharding, got {device!r}")
-
-    def put(leaf: Any) -> Any:
-        if isinstance(leaf, (ArrayImpl, Tracer)):
-            return leaf
-        try:
-            get_aval(leaf)
-        except TypeError:
-            raise TypeError(
-                f"Argument '{leaf}' of type {type(leaf)} is not a valid JAX type"
-            ) from None
-        return eager.as_array(leaf)
-
-    return pytree.tree_map(put, x)
-
-
 def effects_barrier() -> None:
     """Wait for all side effects of programs that were started; they are done when calls return."""
 
@@ -182,7 +157,7 @@ def effects_barrier() -> None:
 @contextlib.contextmanager
 def ensure_compile_time_eval() -> Iterator[None]:
     """In the block, operations on known values run at once, also while a function is traced."""
-    with set_trace(eval_trace):
+    with set_trace(KnownTrace(current_trace())):
         yield
 
 
@@ -220,7 +195,10 @@ def typeof(x: Any) -> Any:
 __all__ = [
     "Array",
     "Device",
+    "NamedSharding",
+    "P",
     "ShapeDtypeStruct",
+    "Shard",
     "SingleDeviceSharding",
     "checkpoint",
     "clear_caches",
@@ -230,6 +208,8 @@ __all__ = [
     "custom_vjp",
     "default_backend",
     "device_count",
+    "device_get",
+    "device_put",
     "devices",
     "eval_shape",
     "grad",
@@ -242,10 +222,17 @@ __all__ = [
     "linearize",
     "local_device_count",
     "local_devices",
+    "make_array_from_callback",
+    "make_array_from_process_local_data",
+    "make_array_from_single_device_arrays",
     "make_jaxpr",
+    "make_mesh",
     "process_count",
     "process_index",
+    "process_indices",
     "remat",
+    "reshard",
+    "set_mesh",
     "value_and_grad",
     "vjp",
     "vmap",

@@ -161,14 +161,27 @@ class EvalTrace(Trace):
     def process_primitive(self, primitive: Primitive, args: Sequence[Any], params: dict) -> Any:
         for a in args:
             if isinstance(a, Tracer):
-                value = a._concrete()
-                if value is None:
-                    raise errors.leaked(a)
-                args = [x._concrete() if isinstance(x, Tracer) else x for x in args]
+                raise errors.leaked(a)
         return primitive.evaluate(args, params)
 
 
 eval_trace = EvalTrace()
+
+
+class KnownTrace(Trace):
+    """Runs primitives on known values at once; those on traced values go to the trace `outer`."""
+
+    parent = eval_trace
+
+    def __init__(self, outer: Trace):
+        self.outer = outer
+
+    def process_primitive(self, primitive: Primitive, args: Sequence[Any], params: dict) -> Any:
+        for a in args:
+            if isinstance(a, Tracer):
+                with set_trace(self.outer):
+                    return primitive.bind(*args, **params)
+        return primitive.evaluate(args, params)
 
 
 def check_leaks(trace: weakref.ref) -> None:

@@ -23,7 +23,11 @@ from ..core.trace import (
 
 
 class Axis:
-    """The axis that is being vectorized over: its size and its name (None: anonymous)."""
+    """The axis that is being vectorized over: its size and its name (None: anonymous).
+
+    Each use of vmap has an Axis of its own: traces for one and the same Axis object take each
+    other's tracers, so that a rule which runs a function again batches what it closes over.
+    """
 
     __slots__ = ("name", "size", "spmd")
 
@@ -55,6 +59,7 @@ class BatchTracer(Tracer):
     """A value with a batch axis at position `dim`."""
 
     __slots__ = ("_aval", "dim", "value")
+    _trace: BatchTrace
 
     def __init__(self, trace: BatchTrace, value: Any, dim: int):
         self._trace, self.value, self.dim = trace, value, dim
@@ -79,7 +84,7 @@ class BatchTrace(Trace):
         self.alive = True
 
     def split(self, x: Any) -> tuple[Any, int | None]:
-        if type(x) is BatchTracer and x._trace is self:
+        if type(x) is BatchTracer and x._trace.axis is self.axis:
             return x.value, x.dim
         return x, None
 
@@ -87,8 +92,9 @@ class BatchTrace(Trace):
         values: list[Any] = []
         dims: list[int | None] = []
         mapped = False
+        axis = self.axis
         for x in args:
-            if type(x) is BatchTracer and x._trace is self:
+            if type(x) is BatchTracer and x._trace.axis is axis:
                 values.append(x.value)
                 dims.append(x.dim)
                 mapped = True
@@ -108,11 +114,7 @@ class BatchTrace(Trace):
         return self.wrap(out, dim)
 
     def _names_axis(self, primitive: Primitive, params: dict) -> bool:
-        return (
-            primitive.axis_names is not None
-            and self.axis.name is not None
-            and self.axis.name in primitive.axis_names(params)
-        )
+        return primitive.axis_names is not None and self.axis.name in primitive.axis_names(params)
 
     def wrap(self, x: Any, dim: int | None) -> Any:
         return x if dim is None else BatchTracer(self, x, dim)
@@ -121,8 +123,11 @@ class BatchTrace(Trace):
 def _check_elements(primitive: Primitive, args: Sequence[Any], params: dict) -> None:
     """Raise the error of the primitive's rule for single elements, if there is one.
 
-    Its message has the shapes that the user sees, without the batch axis.
+    Its message has the shapes that the user sees, without the batch axis. A call of a function
+    that is not traced yet has no such rule.
     """
+    if any(callable(v) for v in params.values()):
+        return
     try:
         primitive.abstract_eval(*[get_aval(a) for a in args], **params)
     except (TypeError, ValueError, IndexError) as e:

@@ -12,7 +12,7 @@ import numpy as np
 from ..core import dtypes, pytree
 from ..core.avals import ShapedArray, get_aval
 from ..core.interpreter import eval_jaxpr, jaxpr_as_fun
-from ..core.jaxpr import ClosedJaxpr, JaxprEqn
+from ..core.jaxpr import ClosedJaxpr, JaxprEqn, axis_names
 from ..core.primitive import Primitive, absent
 from ..core.rules import Zero, instantiate, is_undefined
 from ..core.staging import trace_to_jaxpr
@@ -135,14 +135,18 @@ def _params_text(*names: str) -> Callable[[JaxprEqn], dict]:
 
 
 class _AnyName:
-    """The axis names that a function may use whose body is not known yet."""
+    """The axis names that a function may use whose body is not known yet.
+
+    None, the name of an anonymous axis, is among them: it may close over mapped values.
+    """
 
     def __contains__(self, name: Any) -> bool:
         return True
 
 
 def _axis_names(params: dict) -> Any:
-    return _AnyName()
+    call = params["call_jaxpr"]
+    return axis_names(call) if isinstance(call, ClosedJaxpr) else _AnyName()
 
 
 _rule_names = frozenset({"jvp", "fwd", "bwd"})
