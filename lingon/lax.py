@@ -35,6 +35,7 @@ from lingon.frontend.lax.collectives import (
     psum,
     psum_scatter,
 )
+from lingon.frontend.lax.conditionals import cond, platform_dependent, switch
 from lingon.frontend.lax.conversion import (
     bitcast_convert_type,
     clamp,
@@ -128,6 +129,7 @@ from lingon.frontend.lax.indexing import (
     scatter_sub,
     slice_in_dim,
 )
+from lingon.frontend.lax.loops import fori_loop, while_loop
 from lingon.frontend.lax.options import (
     AccuracyMode,
     DotAlgorithm,
@@ -248,6 +250,7 @@ __all__ = [
     "collapse",
     "complex",
     "concatenate",
+    "cond",
     "conj",
     "convert_element_type",
     "cos",
@@ -278,6 +281,7 @@ __all__ = [
     "expand_dims",
     "expm1",
     "floor",
+    "fori_loop",
     "full",
     "full_like",
     "gather",
@@ -309,6 +313,7 @@ __all__ = [
     "optimization_barrier",
     "pad",
     "pbroadcast",
+    "platform_dependent",
     "pmax",
     "pmean",
     "pmin",
@@ -364,12 +369,14 @@ __all__ = [
     "stack",
     "stop_gradient",
     "sub",
+    "switch",
     "tan",
     "tanh",
     "tile",
     "top_k",
     "transpose",
     "unstack",
+    "while_loop",
     "zeta",
 ]
 

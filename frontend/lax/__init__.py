@@ -6,10 +6,12 @@ Each module says in its `__all__` what it offers.
 from .associative_scan import *
 from .bits import *
 from .collectives import *
+from .conditionals import *
 from .conversion import *
 from .cumulative import *
 from .elementwise import *
 from .indexing import *
+from .loops import *
 from .options import *
 from .reductions import *
 from .scan import *

@@ -26,6 +26,46 @@ from ..transforms.api_util import FlatFun, check_results, debug_info, fun_name, 
 # --- tracing -------------------------------------------------------------------------------
 
 
+class Adapted:
+    """A user's function in the form that a loop needs: `call(function, *args)`.
+
+    It refers to the function weakly, so that it can be remembered with it (`adapted`).
+    """
+
+    __slots__ = ("__weakref__", "_call", "_user")
+
+    def __init__(self, user: Callable[[], Any], call: Callable[..., Any]):
+        self._user, self._call = user, call
+
+    @property
+    def __wrapped__(self) -> Any:
+        return self._user()
+
+    @property
+    def __name__(self) -> str:
+        return fun_name(self._user())
+
+    def __call__(self, *args: Any) -> Any:
+        return self._call(self._user(), *args)
+
+
+_adapted: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+
+def adapted(f: Callable[..., Any], call: Callable[..., Any]) -> Adapted:
+    """`f` behind `call`, a function of a module; the same object whenever both are the same."""
+    if isinstance(f, types.MethodType):
+        return Adapted(lambda: f, call)
+    try:
+        known = _adapted.setdefault(f, {})
+        user = weakref.ref(f)
+    except TypeError:
+        return Adapted(lambda: f, call)
+    if call not in known:
+        known[call] = Adapted(user, call)
+    return known[call]
+
+
 class Traced:
     """A function of a conditional or a loop, traced for one signature.
 
@@ -117,6 +157,8 @@ def _closure(f: Any) -> list[Any] | None:
     """The objects that a function closes over, containers opened; None if they are too many, or
     of types that cannot be watched."""
     found: list[Any] = []
+    while isinstance(f, Adapted):
+        f = f.__wrapped__
 
     def visit(x: Any) -> bool:
         if len(found) >= _MAX_CLOSURE:
