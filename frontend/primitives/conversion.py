@@ -12,6 +12,7 @@ from ..core.eager import from_numpy, quietly, to_numpy
 from ..core.primitive import Primitive, Sample, absent
 from ..core.rules import Zero, instantiate, linear_jvp, unary_transpose, zero_jvp
 from ..core.trace import Tracer
+from ..transforms.recompute import pins
 from .arithmetic import BF16, C64, F16, F32
 from .declare import (
     FLOAT,
@@ -302,6 +303,14 @@ reduce_precision_p: Primitive = Primitive(
         ]
     ],
 )
+
+
+def _own_precision(aval: Any) -> tuple[Primitive, dict]:
+    info = dtypes.finfo(aval.dtype)
+    return reduce_precision_p, {"exponent_bits": info.iexp, "mantissa_bits": info.nmant}
+
+
+pins.operation = _own_precision
 
 # --- identities ----------------------------------------------------------------------------
 

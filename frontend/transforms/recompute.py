@@ -14,7 +14,7 @@ import numpy as np
 from ..core import dtypes, source_info
 from ..core.avals import get_aval
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
-from ..core.primitive import Primitive, registry
+from ..core.primitive import Primitive
 from ..core.staging import JaxprTrace, JaxprTracer
 from ..core.trace import set_trace
 from .partial_eval import PartialTrace, dce_jaxpr
@@ -161,6 +161,15 @@ class Splitter:
         return list(out) if primitive.multiple_results else [out]
 
 
+class Pins:
+    """The operation that marks a saved value; set by the module that declares its primitive."""
+
+    operation: Callable[[Any], tuple[Primitive, dict]]
+
+
+pins = Pins()
+
+
 def _uses(jaxpr: Jaxpr) -> set[Var]:
     return {a for e in jaxpr.eqns for a in e.invars if type(a) is not Literal}
 
@@ -177,7 +186,6 @@ def _pinned(jaxpr: Jaxpr, residuals: Sequence[Any]) -> Jaxpr:
             rounded[v] = Var(v.aval)
     if not rounded:
         return jaxpr
-    prim = registry["reduce_precision"]
     eqns: list[JaxprEqn] = []
     for eqn in jaxpr.eqns:
         eqns.append(
@@ -185,8 +193,7 @@ def _pinned(jaxpr: Jaxpr, residuals: Sequence[Any]) -> Jaxpr:
         )
         for v in eqn.outvars:
             if v in rounded:
-                info = dtypes.finfo(v.aval.dtype)
-                params = {"exponent_bits": info.iexp, "mantissa_bits": info.nmant}
+                prim, params = pins.operation(v.aval)
                 eqns.append(JaxprEqn([v], [rounded[v]], prim, params, frozenset(), eqn.source_info))
     outs = [rounded.get(a, a) if isinstance(a, Var) else a for a in jaxpr.outvars]
     return jaxpr.replace(eqns=eqns, outvars=outs)
@@ -234,7 +241,8 @@ def split_jaxpr(
         known_outs = [k for k, _ in pairs if k is not None]
         early, consts = known.finish([*known_outs, *res_values])
         n = len(known_outs)
-        early = _pinned(early, [a for a in early.outvars[n:] if type(a) is not Literal])
+        if not whole:
+            early = _pinned(early, [a for a in early.outvars[n:] if type(a) is not Literal])
         place: dict[Any, int] = {}
         outs = list(early.outvars[:n])
         for i, a in enumerate(outs):

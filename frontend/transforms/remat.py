@@ -14,7 +14,15 @@ from ..core.primitive import Primitive
 from ..core.rules import Zero, is_undefined
 from ..core.staging import trace_to_closed, trace_to_jaxpr
 from ..core.trace import set_trace, state
-from .api_util import FlatFun, as_name_tuple, check_callable, check_results, debug_info, wraps
+from .api_util import (
+    FlatFun,
+    as_name_tuple,
+    check_callable,
+    check_results,
+    debug_info,
+    resolve_argnums,
+    wraps,
+)
 from .batching import batch_jaxpr
 from .jvp import jvp_jaxpr
 from .partial_eval import dce_closed, partial_eval_jaxpr
@@ -266,7 +274,7 @@ def checkpoint(
     @wraps(fun)
     def fun_remat(*args: Any, **kwargs: Any) -> Any:
         check_callable(fun)
-        nums = _static_positions(static, len(args))
+        nums = _static_positions(static, len(args)) + _named_positions(fun, static_names, len(args))
         fixed = {i: args[i] for i in nums}
         fixed_kw = {k: v for k, v in kwargs.items() if k in static_names}
         dynamic = tuple(a for i, a in enumerate(args) if i not in fixed)
@@ -328,6 +336,13 @@ def _check_value(x: Any) -> None:
         get_aval(x)
     except TypeError:
         raise TypeError(f"Argument '{x}' of type {type(x)} is not a valid JAX type") from None
+
+
+def _named_positions(fun: Callable, names: Sequence[str], n: int) -> list[int]:
+    """The positions below n of the arguments that `names` has."""
+    if not names:
+        return []
+    return [i for i in resolve_argnums(fun, None, names, "static")[0] if i < n]
 
 
 def _static_positions(static: tuple, n: int) -> list[int]:

@@ -24,7 +24,7 @@ LAYERS = ("lingon", "frontend", "lowering", "dialect", "runtime")
 # Likewise inside frontend, by folder or file.
 FRONTEND = (
     "api", "debugger", "debug", "callbacks", "nn", "random", "ops", "jacobians", "numpy", "lax",
-    "primitives", "transforms", "tree_util", "core",
+    "saved_residuals", "checkpoint_policies", "primitives", "transforms", "tree_util", "core",
 )  # fmt: skip
 
 # file -> (what it imports from above, why)
@@ -44,7 +44,7 @@ LONG = {
 }
 
 # Strings in frontend/transforms that are names of primitives of other files, and something else.
-OTHER_MEANING = {"transpose": "the kind of rule"}
+OTHER_MEANING = {"transpose": "the kind of rule", "name": "what a function or an axis is called"}
 
 
 def sources(layer: str) -> list[Path]:
