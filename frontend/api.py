@@ -109,12 +109,11 @@ def jit(
         must not be used afterwards.
       keep_unused: keep arguments that the function does not read as inputs of the program.
       inline: when traced by another jit, put the equations in its jaxpr instead of a call.
+      compiler_options: {"pipeline": "cpu"} or "cpu-fast", which compiles quicker and runs slower.
 
     The Python code of `fun` runs only while it is traced, so its side effects happen then and not
     at later calls. Raises TypeError for arguments that are no arrays and not static.
     """
-    if compiler_options:
-        raise NotImplementedError(f"unknown compiler options: {sorted(compiler_options)}")
     if backend not in (None, "cpu"):
         raise RuntimeError(f"Unknown backend {backend}. Available backends are ['cpu']")
     for name, s in (("in_shardings", in_shardings), ("out_shardings", out_shardings)):
@@ -129,6 +128,7 @@ def jit(
         "donate_argnums": donate_argnums,
         "donate_argnames": donate_argnames,
         "keep_unused": keep_unused,
+        "compiler_options": compiler_options,
         "inline": inline,
     }
     if fun is _unspecified:

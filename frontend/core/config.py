@@ -40,6 +40,8 @@ class Option:
         self.name, self.default, self.help = name, default, help
         self.parse, self.affects_tracing = parse, affects_tracing
         self.on_update = on_update
+        # Called after every change, also at the ends of blocks.
+        self.on_change: Callable[[], None] | None = None
         # Called with a new value of the process; raises where it cannot be set any more.
         self.check: Callable[[Any], None] | None = None
         env = os.environ.get(name.upper())
@@ -96,6 +98,8 @@ def _intern(key: tuple) -> int:
 def _refresh(option: Option) -> None:
     """Tell the compiled call path that what it keys on has changed."""
     _fast.epoch = -1
+    if option.on_change is not None:
+        option.on_change()
     if not option.affects_tracing:
         return
     overrides = tuple(
@@ -106,6 +110,11 @@ def _refresh(option: Option) -> None:
         _intern(tuple(o.global_value for o in _options.values() if o.affects_tracing)),
         bool(enable_x64.global_value),
     )
+
+
+def overridden(option: Option) -> Any:
+    """The value of a surrounding context manager in this thread, or None."""
+    return _local.overrides.get(option.name)
 
 
 def overridden_x64() -> bool | None:
@@ -176,6 +185,15 @@ def parse_int(v: Any) -> int:
 
 def parse_optional_str(v: Any) -> str | None:
     return None if v is None else str(v)
+
+
+def parse_device(v: Any) -> Any:
+    if v is None or hasattr(v, "device_kind") or v == "cpu":
+        return v
+    raise ValueError(
+        "jax.default_device must be passed either a Device object (e.g. `jax.devices('cpu')[0]`) or "
+        f"a platform name string like 'cpu' or 'gpu', got: {v!r}"
+    )
 
 
 def choice(*values: Any) -> Callable[[Any], Any]:
@@ -344,7 +362,7 @@ traceback_filtering = define(
     parse=choice("off", "tracebackhide", "remove_frames", "quiet_remove_frames", "auto"),
 )
 default_device = define(
-    "jax_default_device", None, "Device for new arrays.", parse=lambda v: v, affects_tracing=True
+    "jax_default_device", None, "Device for new arrays.", parse=parse_device, affects_tracing=True
 )
 num_cpu_devices = define(
     "jax_num_cpu_devices",

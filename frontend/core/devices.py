@@ -261,6 +261,8 @@ MAX_DEVICES = 1024
 _cpu: list[Device] = []
 _shardings: list[SingleDeviceSharding] = []
 _lock = threading.Lock()
+#: Whether arrays can be on several devices; set when the devices are first asked for.
+many = False
 
 
 def _all() -> list[Device]:
@@ -271,6 +273,8 @@ def _all() -> list[Device]:
                 made = [Device(i, "cpu", "cpu") for i in range(_device_number())]
                 _shardings[:] = [SingleDeviceSharding(d) for d in made]
                 _cpu.extend(made)
+                global many
+                many = len(made) > 1
     return _cpu
 
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ...runtime import ArrayImpl, set_aval_factory
-from . import config, dtypes, primitive, source_info
+from ...runtime import ArrayImpl, default_device_id, set_aval_factory
+from . import config, devices, dtypes, primitive, source_info
 from .avals import ShapedArray, aval_of_type, get_aval
 from .primitive import Absent, Primitive
 
@@ -118,8 +118,68 @@ def result_avals(prim: Primitive, avals: tuple, params: dict, x64: bool | None =
     return out
 
 
+def _on_its_device(prim: Primitive, args: Sequence[Any], params: dict) -> Any:
+    """`evaluate` where the arguments are: on one device, or on several as one program."""
+    where, sharded = None, False
+    for a in args:
+        if type(a) is not ArrayImpl or not a._committed:
+            continue
+        sharded = sharded or a._layout is not None
+        if where is not None and a.devices() != where.devices():
+            raise incompatible_devices(prim.name, args)
+        where = a
+    if sharded:
+        avals = tuple([a.aval if type(a) is ArrayImpl else get_aval(a) for a in args])
+        return run_compiled(prim, args, avals, result_avals(prim, avals, params), params)
+    if where is None:
+        return _evaluate(prim, args, params)
+    out = on_device(where._device_id, _evaluate, prim, args, params)
+    for r in out if prim.multiple_results else [out]:
+        if type(r) is ArrayImpl:
+            r._committed = True
+    return out
+
+
+def on_device(device_id: int, f: Callable[..., Any], *args: Any) -> Any:
+    """`f(*args)` with new arrays on a device."""
+    if device_id == default_device_id():
+        return f(*args)
+    with config.default_device(devices.device_of(device_id)):
+        return f(*args)
+
+
+def incompatible_devices(
+    name: str, args: Sequence[Any], names: Sequence[str] | None = None
+) -> ValueError:
+    """The error of a program whose arguments are committed to different devices."""
+    found: list[tuple[str, Any]] = []
+    for i, a in enumerate(args):
+        if type(a) is not ArrayImpl or not a._committed:
+            continue
+        if not found or a.devices() != found[0][1].devices():
+            label = names[i] if names else "xyz"[i] if i < 3 else str(i)
+            found.append((label, a))
+        if len(found) == 2:
+            break
+    parts = [
+        f"argument {label} of {name} with shape {dtypes.dtype_name(a.dtype)}"
+        f"[{','.join(map(str, a.shape))}] and with device ids "
+        f"{sorted(d.id for d in a.devices())} on platform CPU"
+        for label, a in found
+    ]
+    return ValueError(
+        f"Received incompatible devices for jitted computation. Got {' and '.join(parts)}"
+    )
+
+
 def evaluate(prim: Primitive, args: Sequence[Any], params: dict) -> Any:
     """Run a primitive on concrete arguments through its reference, or compiled."""
+    if devices.many:
+        return _on_its_device(prim, args, params)
+    return _evaluate(prim, args, params)
+
+
+def _evaluate(prim: Primitive, args: Sequence[Any], params: dict) -> Any:
     avals = tuple([a.aval if type(a) is ArrayImpl else get_aval(a) for a in args])
     now = config.eager_state()
     out = result_avals(prim, avals, params, now.x64)

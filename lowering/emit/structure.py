@@ -11,7 +11,7 @@ from .values import IOTA, SPLAT, VIEW, Value
 __all__ = ["insert_slice"]
 
 
-@emits("copy", "copy_p", "stop_gradient")
+@emits("copy", "copy_p", "stop_gradient", "sharding_constraint")
 def _same(ctx, eqn, operand):
     """Values are immutable, so a copy is the value itself."""
     return operand
