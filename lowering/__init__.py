@@ -1,6 +1,7 @@
 """lingon.lowering: a closed jaxpr becomes machine code. See README.md.
 
-The rest of lingon uses `compile_jaxpr` and what it returns, and nothing else of this package.
+The rest of lingon uses `compile_jaxpr` (or `lower_jaxpr`), what it returns, and `save_program` and
+`load_program`, and nothing else of this package.
 Importing it loads neither MLIR nor LLVM; compiling loads both, a cache hit only LLVM.
 """
 
@@ -12,22 +13,32 @@ from .errors import CompilationError, UsageError
 from .stages import STAGES, Stage, stage
 
 if TYPE_CHECKING:
-    from .program import CompiledProgram, compile_jaxpr
+    from .program import CompiledProgram, LoweredProgram, compile_jaxpr, lower_jaxpr
+    from .saved import SavedProgramError, load_program, save_program
 
 __all__ = [
     "STAGES",
     "CompilationError",
     "CompiledProgram",
+    "LoweredProgram",
+    "SavedProgramError",
     "Stage",
     "UsageError",
     "compile_jaxpr",
+    "load_program",
+    "lower_jaxpr",
+    "save_program",
     "stage",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("CompiledProgram", "compile_jaxpr"):
+    if name in ("CompiledProgram", "LoweredProgram", "compile_jaxpr", "lower_jaxpr"):
         from . import program
 
         return getattr(program, name)
+    if name in ("SavedProgramError", "load_program", "save_program"):
+        from . import saved
+
+        return getattr(saved, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -119,12 +119,14 @@ class Lowering:
             self._lender.__exit__(*error)
             self._lender = self._held = None
 
-    def text(self) -> str:
-        """The program as text of the stage it is in."""
+    def text(self, *, debug_info: bool = False) -> str:
+        """The program as text of the stage it is in; MLIR with source locations if wanted."""
         if self._assembly is not None:
             return self._assembly
         if self._llvm is not None:
             return self._llvm.text()
+        if debug_info:
+            return self.module.operation.get_asm(enable_debug_info=True)
         return str(self.module)
 
     def advance(self, to: str | int | Stage) -> Lowering:
@@ -322,7 +324,8 @@ def lower_text(
     *,
     start: str | int | Stage = "linalg",
     pipeline: Pipeline = CPU,
+    debug_info: bool = False,
 ) -> str:
     """Text of the program at stage `to`. Raises as `Lowering` does."""
     with Lowering(text, start=start, pipeline=pipeline) as lowering:
-        return lowering.advance(to).text()
+        return lowering.advance(to).text(debug_info=debug_info)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import math
 import os
 import re
 import time
@@ -18,7 +19,7 @@ from .emit import EmittedModule, emit_module
 from .emit.types import buffer_form, element_type
 from .errors import CompilationError
 from .llvm_c import libllvm_path, libmlir_path
-from .loader import LoadedObject, load_object
+from .loader import load_object
 from .locations import strip_locations
 from .pipelines import Pipeline, pipeline
 from .stages import Stage, stage
@@ -37,77 +38,45 @@ OPTIONS = (
 )
 
 
-class CompiledProgram:
-    """Machine code of one closed jaxpr.
+class ProgramText:
+    """A program that can be looked into: its texts by stage, and counts of what it does.
 
     Attributes:
         name: the function's name, for messages.
-        executable: the runtime's Executable, which the call path of jit uses directly.
-        compile_ms: milliseconds of each step of the compilation.
-        cache_hit: whether the object code came from the on-disk cache.
-        donated: for each input, whether a call deletes it.
-        aliases: pairs (input, output): the output is made in the buffer of the donated input where
-            nobody else sees that buffer, else in a copy of it.
+        in_types, out_types: (shape, dtype) of its buffers, constants among the inputs.
+        pipeline: the passes that it goes through.
     """
 
-    def __init__(
-        self,
-        closed_jaxpr: Any,
-        name: str,
-        donated: tuple[bool, ...],
-        chosen: Pipeline,
-        emitted: EmittedModule,
-        entry: Entry,
-        loaded: LoadedObject,
-        compile_ms: dict[str, float],
-        cache_hit: bool,
-        options: Mapping[str, Any],
-    ) -> None:
-        self._options = options
-        self.name = name
-        self.donated = donated
-        self.compile_ms = compile_ms
-        self.cache_hit = cache_hit
-        self._closed_jaxpr = closed_jaxpr
-        self._pipeline = chosen
-        self._code_bytes = loaded.nbytes
-        jaxpr = closed_jaxpr.jaxpr
-        consts = [_as_array(closed_jaxpr.consts[i]) for i in emitted.const_inputs]
-        inputs, outputs = len(consts), len(emitted.in_types)
-        pairs = entry.metadata["aliases"]
-        self.aliases = tuple(
-            (i - inputs, o - outputs) for i, o in zip(pairs[::2], pairs[1::2], strict=True)
-        )
-        self.executable = runtime.Executable(
-            loaded.entry,
-            [_buffer_aval(v.aval) for v in jaxpr.invars],
-            [_buffer_aval(v.aval) for v in jaxpr.outvars],
-            consts,
-            loaded,
-            donated=[i for i, given in enumerate(donated) if given],
-            aliases=self.aliases,
-            overwritten=[i - inputs for i in entry.metadata["overwritten"]],
-            callbacks=emitted.callbacks,
-        )
+    name: str
+    in_types: tuple[tuple[tuple[int, ...], Any], ...]
+    out_types: tuple[tuple[tuple[int, ...], Any], ...]
+    pipeline: Pipeline
 
-    def execute(self, arguments: Sequence[Any]) -> list[Any]:
-        """Run on `arguments`, arrays of the input avals; gives the list of results."""
-        return self.executable.execute(arguments)
+    def jaxpr_text(self) -> str:
+        """The program as a jaxpr."""
+        raise NotImplementedError
 
-    def stage_text(self, name: str | int | Stage) -> str:
-        """The program's text at a stage, by name or number. Raises UsageError if there is none."""
+    def linalg_text(self) -> str:
+        """The program as it was emitted, with source locations where they are known."""
+        raise NotImplementedError
+
+    def stage_text(self, name: str | int | Stage, *, debug_info: bool = False) -> str:
+        """The program's text at a stage, by name or number, with source locations if wanted.
+
+        Raises UsageError if there is no such stage.
+        """
         goal = stage(name)
         if goal.form == "jaxpr":
-            return str(self._closed_jaxpr)
+            return self.jaxpr_text()
         from .driver import lower_text
 
-        return lower_text(self._text(), goal, pipeline=self._pipeline)
+        return lower_text(self.linalg_text(), goal, pipeline=self.pipeline, debug_info=debug_info)
 
     def stats(self) -> Stats:
         """Counts of what the compiled program does: see `lowering.stats`."""
         from .stats import program_stats
 
-        return program_stats(self._text(), pipeline=self._pipeline)
+        return program_stats(self.linalg_text(), pipeline=self.pipeline)
 
     def cost_analysis(self) -> dict[str, float]:
         """`flops`, `transcendentals` and `bytes accessed` of one execution, from static counts."""
@@ -118,29 +87,184 @@ class CompiledProgram:
             "bytes accessed": float(stats.bytes_accessed),
         }
 
+
+class LoweredProgram(ProgramText):
+    """A closed jaxpr emitted as linalg, to be compiled by `compile`."""
+
+    def __init__(
+        self,
+        closed_jaxpr: Any,
+        name: str,
+        donated: tuple[bool, ...],
+        options: Mapping[str, Any],
+        chosen: Pipeline,
+    ) -> None:
+        started = time.perf_counter()
+        self.closed_jaxpr, self.name, self.donated = closed_jaxpr, name, donated
+        self.pipeline = chosen
+        self._options = options
+        self._emitted: EmittedModule | None = None
+        emitted = self.emitted()
+        self._emitted = emitted
+        self.in_types, self.out_types = emitted.in_types, emitted.out_types
+        self._emit_ms = 1e3 * (time.perf_counter() - started)
+
+    def emitted(self) -> EmittedModule:
+        """The module, written anew where its text was forgotten."""
+        return self._emitted or emit_module(
+            self.closed_jaxpr, name=ENTRY_FUNCTION, donated=self.donated, options=self._options
+        )
+
+    def jaxpr_text(self) -> str:
+        """The program as a jaxpr."""
+        return str(self.closed_jaxpr)
+
+    def linalg_text(self) -> str:
+        """The program as it was emitted, with source locations."""
+        return self.emitted().text
+
+    def compile(self) -> CompiledProgram:
+        """Machine code for the CPU, from the compile cache if it is there.
+
+        Raises CompilationError if a pass failed.
+        """
+        started = time.perf_counter()
+        emitted = self.emitted()
+        times = {"emit": self._emit_ms}
+        entry, hit = _object(emitted, self.pipeline, host_target(), self.name, self._options, times)
+        closed = self.closed_jaxpr
+        result = CompiledProgram(
+            self,
+            entry,
+            [_buffer_aval(v.aval) for v in closed.jaxpr.invars],
+            [_buffer_aval(v.aval) for v in closed.jaxpr.outvars],
+            [_as_array(closed.consts[i]) for i in emitted.const_inputs],
+            self.donated,
+            emitted.callbacks,
+            times,
+            hit,
+        )
+        times["total"] = self._emit_ms + 1e3 * (time.perf_counter() - started)
+        # The text of a large program is large; it is seldom looked at.
+        self._emitted = None
+        return result
+
+
+class CompiledProgram:
+    """Machine code of one program.
+
+    Attributes:
+        text: the program to look into.
+        name: the function's name, for messages.
+        executable: the runtime's Executable, which the call path of jit uses directly.
+        compile_ms: milliseconds of each step of the compilation.
+        cache_hit: whether the object code came from the on-disk cache.
+        entry: the object code and what goes with it.
+        donated: for each input, whether a call deletes it.
+        aliases: pairs (input, output): the output is made in the buffer of the donated input where
+            nobody else sees that buffer, else in a copy of it.
+    """
+
+    def __init__(
+        self,
+        text: ProgramText,
+        entry: Entry,
+        in_avals: Sequence[Any],
+        out_avals: Sequence[Any],
+        consts: Sequence[Any],
+        donated: Sequence[bool],
+        callbacks: Sequence[Any],
+        compile_ms: dict[str, float],
+        cache_hit: bool,
+    ) -> None:
+        loading = time.perf_counter()
+        runtime.prepare_kernels(entry.metadata["kernels"])
+        loaded = load_object(entry.code, runtime.symbols())
+        compile_ms["load"] = 1e3 * (time.perf_counter() - loading)
+        self.text, self.name = text, text.name
+        self.donated = tuple(donated)
+        self.compile_ms = compile_ms
+        self.cache_hit = cache_hit
+        self.entry = entry
+        self.in_avals, self.out_avals = list(in_avals), list(out_avals)
+        self.consts, self.callbacks = list(consts), list(callbacks)
+        inputs, outputs = len(consts), len(text.in_types)
+        pairs = entry.metadata["aliases"]
+        self.aliases = tuple(
+            (i - inputs, o - outputs) for i, o in zip(pairs[::2], pairs[1::2], strict=True)
+        )
+        self.executable = runtime.Executable(
+            loaded.entry,
+            self.in_avals,
+            self.out_avals,
+            self.consts,
+            loaded,
+            donated=[i for i, given in enumerate(donated) if given],
+            aliases=self.aliases,
+            overwritten=[i - inputs for i in entry.metadata["overwritten"]],
+            callbacks=self.callbacks,
+        )
+
+    def execute(self, arguments: Sequence[Any]) -> list[Any]:
+        """Run on `arguments`, arrays of the input avals; gives the list of results."""
+        return self.executable.execute(arguments)
+
+    def stage_text(self, name: str | int | Stage, *, debug_info: bool = False) -> str:
+        """The program's text at a stage: see `ProgramText.stage_text`."""
+        return self.text.stage_text(name, debug_info=debug_info)
+
+    def stats(self) -> Stats:
+        """Counts of what the compiled program does: see `lowering.stats`."""
+        return self.text.stats()
+
+    def cost_analysis(self) -> dict[str, float]:
+        """See `ProgramText.cost_analysis`."""
+        return self.text.cost_analysis()
+
     def memory_analysis(self) -> dict[str, int]:
         """Bytes of arguments, results, temporaries and code."""
-        emitted = self._emit()
         stats = self.stats()
 
         def total(types: Iterable[tuple[tuple[int, ...], Any]]) -> int:
-            return sum(int(_prod(shape)) * dtype.itemsize for shape, dtype in types)
+            return sum(math.prod(shape) * dtype.itemsize for shape, dtype in types)
 
+        out_types = self.text.out_types
         return {
-            "argument_size_in_bytes": total(emitted.in_types),
-            "output_size_in_bytes": total(emitted.out_types),
+            "argument_size_in_bytes": total(self.text.in_types),
+            "output_size_in_bytes": total(out_types),
             "temp_size_in_bytes": stats.allocated_bytes + stats.stack_bytes,
-            "alias_size_in_bytes": total(emitted.out_types[o] for _, o in self.aliases),
-            "generated_code_size_in_bytes": self._code_bytes,
+            "alias_size_in_bytes": total(out_types[o] for _, o in self.aliases),
+            "generated_code_size_in_bytes": len(self.entry.code),
         }
 
-    def _emit(self) -> EmittedModule:
-        return emit_module(
-            self._closed_jaxpr, name=ENTRY_FUNCTION, donated=self.donated, options=self._options
-        )
 
-    def _text(self) -> str:
-        return self._emit().text
+def lower_jaxpr(
+    closed_jaxpr: Any,
+    *,
+    name: str,
+    donated: Sequence[bool] = (),
+    options: Mapping[str, Any] | None = None,
+) -> LoweredProgram:
+    """Emit a closed jaxpr for the CPU.
+
+    Args:
+        closed_jaxpr: the traced program.
+        name: the function's name, for messages.
+        donated: for each input, whether the call deletes it; empty for none.
+        options: `pipeline` (a name of `pipelines.PIPELINES`), the options of
+            `cache.compile_cache` and those of `emit.emit_module`.
+
+    Raises:
+        NotImplementedError: a primitive cannot be compiled.
+        UsageError: an unknown pipeline.
+        TypeError: an unknown option.
+    """
+    options = {} if options is None else options
+    for option in options:
+        if option not in OPTIONS:
+            raise TypeError(f"unknown compile option {option!r}; accepted: {', '.join(OPTIONS)}")
+    chosen = pipeline(options.get("pipeline") or os.environ.get("LINGON_PIPELINE", "cpu"))
+    return LoweredProgram(closed_jaxpr, name, tuple(donated), options, chosen)
 
 
 def compile_jaxpr(
@@ -152,37 +276,9 @@ def compile_jaxpr(
 ) -> CompiledProgram:
     """Compile a closed jaxpr for the CPU, or load it from the compile cache.
 
-    Args:
-        closed_jaxpr: the traced program.
-        name: the function's name, for messages.
-        donated: for each input, whether the call deletes it; empty for none.
-        options: `pipeline` (a name of `pipelines.PIPELINES`), the options of
-            `cache.compile_cache` and those of `emit.emit_module`.
-
-    Raises:
-        NotImplementedError: a primitive cannot be compiled.
-        CompilationError: a pass failed.
-        UsageError: an unknown pipeline.
-        TypeError: an unknown option.
+    Takes and raises what `lower_jaxpr` does, and CompilationError if a pass failed.
     """
-    options = {} if options is None else options
-    for option in options:
-        if option not in OPTIONS:
-            raise TypeError(f"unknown compile option {option!r}; accepted: {', '.join(OPTIONS)}")
-    started = time.perf_counter()
-    chosen = pipeline(options.get("pipeline") or os.environ.get("LINGON_PIPELINE", "cpu"))
-    target = host_target()
-    emitted = emit_module(closed_jaxpr, name=ENTRY_FUNCTION, donated=donated, options=options)
-    times = {"emit": 1e3 * (time.perf_counter() - started)}
-    entry, hit = _object(emitted, chosen, target, name, options, times)
-    loading = time.perf_counter()
-    runtime.prepare_kernels(set(re.findall(r'lingon\.kernel_call "(\w+)"', emitted.text)))
-    loaded = load_object(entry.code, runtime.symbols())
-    times["load"] = 1e3 * (time.perf_counter() - loading)
-    times["total"] = 1e3 * (time.perf_counter() - started)
-    return CompiledProgram(
-        closed_jaxpr, name, tuple(donated), chosen, emitted, entry, loaded, times, hit, options
-    )
+    return lower_jaxpr(closed_jaxpr, name=name, donated=donated, options=options).compile()
 
 
 def _object(
@@ -237,7 +333,13 @@ def _compile(
             lowering.object_code()
         raise
     check_imports(code, runtime.symbols())
-    return Entry(code, {"name": name, "compile_ms": round(sum(times.values()), 3), **donation})
+    metadata = {
+        "name": name,
+        "compile_ms": round(sum(times.values()), 3),
+        "kernels": sorted(set(re.findall(r'lingon\.kernel_call "(\w+)"', text))),
+        **donation,
+    }
+    return Entry(code, metadata)
 
 
 @functools.cache
@@ -272,10 +374,3 @@ def _as_array(value: Any) -> Any:
     import numpy as np
 
     return runtime.from_numpy(np.asarray(value))
-
-
-def _prod(shape: tuple[int, ...]) -> int:
-    result = 1
-    for n in shape:
-        result *= n
-    return result

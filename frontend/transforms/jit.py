@@ -38,7 +38,7 @@ from .batching import batch_jaxpr
 from .cache_misses import explain
 from .jvp import jvp_jaxpr
 from .partial_eval import dce_closed, partial_eval_jaxpr
-from .programs import clear_eager_programs, program_of
+from .programs import Program, check_compiler_options, clear_eager_programs, program_of
 from .recompute import split_call
 from .transpose import transpose_jaxpr
 
@@ -55,7 +55,18 @@ def _evaluate(primitive: Primitive, args: Sequence[Any], params: dict) -> list[A
     closed = params["jaxpr"]
     if config.disable_jit.value:
         return eval_jaxpr(closed.jaxpr, closed.consts, *args)
-    return program_of(closed, params["name"], params["donated_invars"], params["keep_unused"])(args)
+    return program_of_call(params)(args)
+
+
+def program_of_call(params: dict) -> Program:
+    """The program of a jit equation."""
+    return program_of(
+        params["jaxpr"],
+        params["name"],
+        params["donated_invars"],
+        params["keep_unused"],
+        params.get("compiler_options_kvs", ()),
+    )
 
 
 def _reference(*args: Any, jaxpr: ClosedJaxpr, **_: Any) -> list[Any]:
@@ -238,6 +249,7 @@ class JitInfo:
                     f"both static_{kind} and donate_{kind}"
                 )
         self.keep_unused, self.inline = options["keep_unused"], options["inline"]
+        self.compiler_options = check_compiler_options(options.get("compiler_options"))
         self.name = fun_name(fun)
 
 
@@ -352,13 +364,16 @@ class Jitted:
 
     def params(self, program: TracedProgram, call: Call) -> dict:
         donated = call.donated(self.info)
-        return {
+        params = {
             "jaxpr": program.closed,
             "name": self.info.name,
             "donated_invars": (False,) * len(program.hoisted) + donated,
             "keep_unused": self.info.keep_unused,
             "inline": self.info.inline,
         }
+        if self.info.compiler_options:
+            params["compiler_options_kvs"] = self.info.compiler_options
+        return params
 
     @boundary
     def miss(self, args: tuple, kwargs: dict) -> tuple[Any, Any]:
@@ -376,9 +391,7 @@ class Jitted:
 
     def entry(self, program: TracedProgram, call: Call, params: dict) -> Any:
         """What the runtime needs to run this signature by itself, or None if it cannot."""
-        compiled = program_of(
-            program.closed, params["name"], params["donated_invars"], params["keep_unused"]
-        )
+        compiled = program_of_call(params)
         plain = all(
             isinstance(a, ShapedArray)
             and not dtypes.is_extended(a.dtype)
@@ -482,6 +495,7 @@ __all__ = [
     "make_closed_jaxpr",
     "make_jit",
     "program_of",
+    "program_of_call",
     "runs_eagerly",
     "trace_call",
 ]

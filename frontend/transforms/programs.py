@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import math
 import threading
 import warnings
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from ... import lowering
 from ...runtime import ArrayImpl
 from ..core import config, dtypes, eager
 from ..core.avals import get_aval
 from ..core.bounded_cache import BoundedCache
+from ..core.errors import JaxRuntimeError
 from ..core.interpreter import eval_jaxpr
 from ..core.jaxpr import ClosedJaxpr, subjaxprs
 from ..core.primitive import Primitive
@@ -22,6 +24,9 @@ from ..core.structure_key import Unkeyed, equation_key
 from ..core.trace import state
 
 log = logging.getLogger("lingon")
+
+
+CompilerOptions: TypeAlias = tuple[tuple[str, Any], ...]
 
 
 class _Blaming(threading.local):
@@ -54,6 +59,7 @@ class Program:
         donated: Sequence[bool],
         keep_unused: bool,
         single: bool = False,
+        options: CompilerOptions = (),
     ):
         _check_compilable(closed.jaxpr)
         self.name, self.closed, self.single = name, closed, single
@@ -74,25 +80,44 @@ class Program:
                 name,
                 ", ".join([str(a) for a in closed.in_avals]),
             )
-        self.compiled = lowering.compile_jaxpr(
+        self.lowered = lowering.lower_jaxpr(
             closed.replace(jaxpr=closed.jaxpr.replace(invars=kept_vars)),
             name=name,
             donated=[self.donated[i] for i in self.kept],
-            options=compile_options(),
+            options={**compile_options(), **dict(options)},
         )
+        self.plain_out = _plain(self.out_avals)
+
+    @classmethod
+    def of_compiled(
+        cls,
+        compiled: Any,
+        in_avals: Sequence[Any],
+        out_avals: Sequence[Any],
+        kept: Sequence[int],
+        donated: Sequence[bool],
+    ) -> Program:
+        """A program that was compiled before, by another process maybe."""
+        self = cls.__new__(cls)
+        self.name, self.closed, self.single = compiled.name, None, True
+        self.in_avals, self.out_avals = tuple(in_avals), tuple(out_avals)
+        self.kept, self.donated = tuple(kept), tuple(donated)
+        self.lowered, self.compiled = compiled.text, compiled
+        self.plain_out = _plain(self.out_avals)
+        return self
+
+    @functools.cached_property
+    def compiled(self) -> Any:
+        """The machine code; made when it is first wanted."""
+        compiled = self.lowered.compile()
         if config.log_compiles.value:
             log.warning(
                 "Finished compilation of jit(%s) in %.6f sec%s",
-                name,
-                self.compiled.compile_ms["total"] / 1e3,
-                " (found in the compile cache)" if self.compiled.cache_hit else "",
+                self.name,
+                compiled.compile_ms["total"] / 1e3,
+                " (found in the compile cache)" if compiled.cache_hit else "",
             )
-        self.plain_out = all(
-            type(getattr(a, "dtype", None)) is not None
-            and not dtypes.is_extended(a.dtype)
-            and a.dtype != dtypes.float0
-            for a in self.out_avals
-        )
+        return compiled
 
     def __call__(self, args: Sequence[Any], again: Callable[..., Any] | None = None) -> list[Any]:
         """Run on concrete arrays.
@@ -144,6 +169,16 @@ class Program:
                 f"{e}. Its operations, run one by one, give no such value: it is among the "
                 "arguments or constants, or arises where the compiled code rounds differently."
             ) from None
+
+
+def _plain(avals: Sequence[Any]) -> bool:
+    """Whether arrays of these avals are what the compiled code returns."""
+    return all(
+        type(getattr(a, "dtype", None)) is not None
+        and not dtypes.is_extended(a.dtype)
+        and a.dtype != dtypes.float0
+        for a in avals
+    )
 
 
 def _nbytes(aval: Any) -> int:
@@ -209,12 +244,42 @@ def _from_physical(x: Any, aval: Any) -> Any:
 
 
 def program_of(
-    closed: ClosedJaxpr, name: str, donated: tuple[bool, ...] = (), keep_unused: bool = False
+    closed: ClosedJaxpr,
+    name: str,
+    donated: tuple[bool, ...] = (),
+    keep_unused: bool = False,
+    options: CompilerOptions = (),
 ) -> Program:
-    """The compiled program of a closed jaxpr, compiled once for as long as the jaxpr lives."""
+    """The program of a closed jaxpr, lowered and compiled once for as long as the jaxpr lives."""
     return closed.derived(
-        ("program", donated, keep_unused), lambda: Program(closed, name, donated, keep_unused)
+        ("program", donated, keep_unused, options),
+        lambda: Program(closed, name, donated, keep_unused, options=options),
     )
+
+
+COMPILER_OPTIONS = ("pipeline",)
+
+
+def check_compiler_options(options: Mapping[str, Any] | None) -> CompilerOptions:
+    """`compiler_options` of the user as a hashable value.
+
+    Accepted: `pipeline`, the name of a list of passes ("cpu", "cpu-fast"). XLA's own options are
+    left out with a warning. Raises JaxRuntimeError for any other name, ValueError for a bad value.
+    """
+    checked = []
+    for name, value in sorted((options or {}).items()):
+        if name.startswith("xla_"):
+            warnings.warn(f"the compiler option {name!r} of XLA has no effect", stacklevel=3)
+        elif name not in COMPILER_OPTIONS:
+            raise JaxRuntimeError(
+                f"INVALID_ARGUMENT: No such compile option: {name!r}; accepted: "
+                f"{', '.join(COMPILER_OPTIONS)}"
+            )
+        elif not isinstance(value, str):
+            raise ValueError(f"compiler option {name!r} must be a string, got {value!r}")
+        else:
+            checked.append((name, value))
+    return tuple(checked)
 
 
 _eager_programs: BoundedCache[Program] = BoundedCache(1024)
@@ -272,7 +337,10 @@ def clear_eager_programs() -> None:
 
 
 __all__ = [
+    "COMPILER_OPTIONS",
+    "CompilerOptions",
     "Program",
+    "check_compiler_options",
     "clear_eager_programs",
     "compile_options",
     "program_of",
