@@ -256,9 +256,8 @@ def default_device_changed(*_: Any) -> None:
     """Tell the runtime on which device new arrays are."""
     from ..runtime import set_default_device
 
-    option = config.default_device
-    local = config.overridden(option)
-    set_default_device(_number(option.global_value), -1 if local is None else _number(local))
+    local = config.overridden(config.default_device)
+    set_default_device(_number(config.default_device.global_value), -1 if local is None else _number(local))
 
 
 def _number(device: Any) -> int:
