@@ -303,7 +303,7 @@ class custom_jvp:
         n = len(args)
         nondiff = tuple(i % n if i < 0 else i for i in self.nondiff_argnums)
         if any(i >= n for i in nondiff):
-            raise ValueError(
+            raise IndexError(
                 f"nondiff_argnums {self.nondiff_argnums} are out of range for {n} arguments"
             )
         static = [args[i] for i in nondiff]
@@ -638,7 +638,7 @@ class custom_vjp:
         n = len(args)
         nondiff = tuple(i % n if i < 0 else i for i in self.nondiff_argnums)
         if any(i >= n for i in nondiff):
-            raise ValueError(
+            raise IndexError(
                 f"nondiff_argnums {self.nondiff_argnums} are out of range for {n} arguments"
             )
         static = [args[i] for i in nondiff]
@@ -752,14 +752,13 @@ class _FlatVJP:
                 result.append(Zero(want))
                 continue
             got = get_aval(c)
-            if got.shape != want.shape or got.dtype != want.dtype:
-                what = "shapes" if got.shape != want.shape else "dtypes"
+            if got.shape != want.shape:
                 names = pytree.keystr(pytree.tree_flatten_with_path(args)[0][i][0])
                 raise ValueError(
                     "Custom VJP bwd rule must produce an output with the same type as the args "
                     f"tuple of the primal function, but at output{names} the bwd rule produced an "
                     f"output of type {got.str_short(long=True)} corresponding to an input of type "
-                    f"{aval.str_short(long=True)}, so the {what} do not match"
+                    f"{aval.str_short(long=True)}, so the shapes do not match"
                 )
             result.append(c)
         return result
