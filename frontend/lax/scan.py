@@ -44,7 +44,7 @@ def scan(
       unroll: how many steps the compiled loop does at a time; True for all.
       _split_transpose: a hint for the derivative, which has no effect on results.
 
-    Returns the last carry, and the stacked `y`s.
+    Returns the last carry and the stacked `y`s, as a pair of the kind that `f` returns.
 
     Raises TypeError where `f` does not return a pair or its carry has another structure or type
     than `init`, ValueError for lengths that do not fit, ConcretizationTypeError for a traced length.
@@ -74,10 +74,7 @@ def scan(
     carry, ys = _bind(
         traced.hoisted, traced.consts, init_flat, xs_flat, n, reverse=reverse, unroll=times
     )
-    return (
-        pytree.tree_unflatten(init_tree, carry),
-        pytree.tree_unflatten(traced.out_tree.children()[1], ys),
-    )
+    return pytree.tree_unflatten(traced.out_tree, [*carry, *ys])
 
 
 # --- arguments -----------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.avals import ShapedArray
-from ..core.interpreter import eval_jaxpr
+from ..core.interpreter import eval_jaxpr, jaxpr_as_fun
 from ..core.jaxpr import ClosedJaxpr, Literal, close_with_vars
 from ..core.primitive import Primitive
 from ..core.rules import Zero, instantiate, is_undefined
@@ -355,7 +355,8 @@ def _transpose_linear_part(
 def _transpose(
     primitive: Primitive, cts: Sequence[Any], args: Sequence[Any], linear: list[bool], params: dict
 ) -> list[Any]:
-    closed, nc, nk = params["jaxpr"], params["num_consts"], params["num_carry"]
+    nc, nk = params["num_consts"], params["num_carry"]
+    closed = strong(params["jaxpr"])
     nonzero = tuple(type(c) is not Zero for c in cts)
     lin = (*linear[:nc], *(True,) * nk, *linear[nc + nk :])
     body, reads, flags = closed.derived(
@@ -392,6 +393,18 @@ def _transpose(
         *[c if is_undefined(a) else None for c, a in zip(ct_init, init, strict=True)],
         *merged(xs_l, ct_xs, [None] * xs_l.count(False)),
     ]
+
+
+def strong(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """The jaxpr for inputs that are not weakly typed: cotangents are carried in one type."""
+    if not any(getattr(a, "weak_type", False) for a in closed.in_avals):
+        return closed
+
+    def make() -> ClosedJaxpr:
+        avals = [a.strip_weak_type() for a in closed.in_avals]
+        return trace_to_closed(jaxpr_as_fun(closed), avals, closed.jaxpr.debug_info)
+
+    return closed.derived("strong", make)
 
 
 def _transposed_body(
