@@ -13,6 +13,8 @@ operation by name:
 * optional, for primitives that carry functions: `evaluate`, `stage`, `partial_eval`, `split`
 * optional, for primitives that run Python in the midst of a program: `host(params, where)` -> a
   function of arrays to a sequence of arrays; `where` is the user's source line for messages
+* optional: `checkify(primitive, trace, args, params)` -> results, for primitives that report
+  run-time errors or carry jaxprs; see `transforms/checkify.py`
 
 `rules.py` has the common forms of them. A rule that cannot exist is declared with `absent(reason)`.
 """
@@ -95,6 +97,7 @@ class Primitive:
         forbidden: Callable[[], Exception] | None = None,
         free: bool = False,
         host: Callable[[dict, str], Callable[..., Any]] | None = None,
+        checkify: Callable[..., Any] | None = None,
         structure: Callable[[dict], dict] | None = None,
     ):
         if name in registry:
@@ -119,6 +122,7 @@ class Primitive:
         # The error of a program in which this primitive is still there when it is compiled.
         self.forbidden = forbidden
         self.host = host
+        self.checkify = checkify
         # The parameters that say what is computed, where others, such as rules, do not.
         self.structure = structure
         # Whether the result takes no work worth mentioning (a reshape, a broadcast, an iota, a

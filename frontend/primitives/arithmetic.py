@@ -17,6 +17,7 @@ from ..core.rules import (
     unary_transpose,
     zero_jvp,
 )
+from .checks import division_check, nan_check
 from .declare import (
     ANY,
     NUMBER,
@@ -129,6 +130,7 @@ add_p: Primitive = elementwise(
     "add",
     (NUMBER, NUMBER),
     lambda x, y: x + y,
+    checkify=nan_check,
     jvp=_sum_jvp,
     transpose=operand_transposes(
         lambda ct, x, y: unbroadcast(ct, x.aval), lambda ct, x, y: unbroadcast(ct, y.aval)
@@ -140,6 +142,7 @@ sub_p: Primitive = elementwise(
     "sub",
     (NUMBER, NUMBER),
     lambda x, y: x - y,
+    checkify=nan_check,
     jvp=_sum_jvp,
     transpose=operand_transposes(
         lambda ct, x, y: unbroadcast(ct, x.aval),
@@ -182,6 +185,7 @@ mul_p: Primitive = elementwise(
     "mul",
     (NUMBER, NUMBER),
     _mul_reference,
+    checkify=nan_check,
     jvp=operand_jvps(
         lambda t, out, x, y, **p: mul_p.bind(t, y, **p),
         lambda t, out, x, y, **p: mul_p.bind(x, t, **p),
@@ -233,6 +237,7 @@ div_p: Primitive = elementwise(
     "div",
     (NUMBER, NUMBER),
     _div_reference,
+    checkify=division_check,
     jvp=operand_jvps(lambda t, out, x, y: div_p.bind(t, y), _div_tangent_y),
     transpose=operand_transposes(
         lambda ct, x, y: unbroadcast(div_p.bind(ct, y), x.aval),
@@ -261,6 +266,7 @@ rem_p: Primitive = elementwise(
     "rem",
     (REAL, REAL),
     _rem_reference,
+    checkify=nan_check,
     jvp=operand_jvps(
         lambda t, out, x, y: broadcast_to(t, get_aval(out).shape),  # type: ignore[attr-defined]
         _rem_tangent_y,

@@ -23,6 +23,7 @@ from ..core.rules import Zero, instantiate, is_undefined, vspace
 from ..core.staging import trace_to_closed
 from ..core.trace import set_trace
 from ..transforms.batching import batch_jaxpr, move_batch_axis
+from ..transforms.checkify import CheckifyTrace, through
 from ..transforms.jvp import jvp_jaxpr
 from ..transforms.partial_eval import dce_jaxpr, partial_eval_jaxpr
 from ..transforms.programs import run_structured
@@ -377,6 +378,19 @@ def _spread(x: Any, like: Any) -> Any:
     return x if len(shape) == 1 else broadcast_in_dim(x, shape, (0,))
 
 
+# --- errors --------------------------------------------------------------------------------
+
+
+def _checkify(
+    primitive: Primitive, trace: CheckifyTrace, args: Sequence[Any], params: dict
+) -> list[Any]:
+    threaded = through(trace, *params["branches"])
+    if threaded is None:
+        return primitive.bind(*args, **params)
+    error, branches, apart = threaded
+    return apart(_bind(primitive, args[0], [*error, *args[1:]], branches, params))
+
+
 # --- dead code -----------------------------------------------------------------------------
 
 
@@ -461,6 +475,7 @@ cond_p = Primitive(
     transpose=_transpose,
     batch=_batch,
     dce=_dce,
+    checkify=_checkify,
     effects=_effects,
     axis_names=_axis_names,
     samples=_samples,

@@ -13,6 +13,7 @@ from ..core.primitive import Primitive, Sample, absent
 from ..core.rules import Zero, batch_rule, linear_jvp, unary_transpose, zero_jvp
 from ..transforms.jvp import jvp_flat
 from .arithmetic import BF16, C64, EXTREMAL, F16, F32, NUMBERS, add_p, max_p, min_p, mul
+from .checks import nan_check
 from .declare import check_dtype, compute_dtype, const, full_like, ops
 from .slicing import concatenate_p, pad_axis, rev_p, slice_axis
 
@@ -101,6 +102,7 @@ def _cumulative(
         jvp=by_pairs if jvp is None else jvp,
         transpose=absent("it is not linear") if transpose is None else transpose,
         batch=batch_rule(batch),
+        checkify=nan_check,
         samples=lambda: [
             Sample((s, d), axis=a, reverse=r, low=low)
             for s, a in SHAPES

@@ -15,6 +15,7 @@ from ..core.avals import ShapedArray, get_aval
 from ..core.primitive import Primitive, Sample
 from ..core.rules import Zero, batch_rule, is_undefined, operand_jvps
 from .arithmetic import BF16, C64, F16, F32
+from .checks import nan_check
 from .declare import ops
 from .structure import transpose
 
@@ -299,6 +300,7 @@ dot_general_p: Primitive = Primitive(
     "dot_general",
     abstract=_dot_abstract,
     reference=_dot_reference,
+    checkify=nan_check,
     jvp=operand_jvps(
         lambda t, out, x, y, **p: dot_general_p.bind(t, y, **p),
         lambda t, out, x, y, **p: dot_general_p.bind(x, t, **p),

@@ -11,6 +11,7 @@ from ..core import dtypes
 from ..core.avals import ShapedArray
 from ..core.primitive import Primitive, Sample, registry
 from ..core.rules import Zero, batch_rule, instantiate, is_undefined, jvp_rule, transpose_rule
+from .checks import slice_check, update_check
 from .declare import evaluate_elements
 from .gather import GatherDimensionNumbers, GatherScatterMode, gather_p
 from .scatter import ScatterDimensionNumbers, scatter_p
@@ -138,6 +139,7 @@ dynamic_slice_p = Primitive(
     transpose=transpose_rule(_slice_transpose),
     batch=batch_rule(_slice_batch),
     evaluate=evaluate_elements,
+    checkify=slice_check,
     samples=lambda: [
         Sample((s, d), *(np.int32(i) for i in start), slice_sizes=w)
         for s, start, w in [
@@ -231,6 +233,7 @@ dynamic_update_slice_p = Primitive(
     transpose=transpose_rule(_update_transpose),
     batch=batch_rule(_update_batch),
     evaluate=evaluate_elements,
+    checkify=update_check,
     samples=lambda: [
         Sample((s, d), (w, d), *(np.int32(i) for i in start))
         for s, start, w in [

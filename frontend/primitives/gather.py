@@ -12,6 +12,7 @@ from ..core import dtypes
 from ..core.avals import ShapedArray
 from ..core.primitive import Primitive, Sample
 from ..core.rules import Zero, batch_rule, is_undefined, linear_operands, transpose_rule
+from .checks import gather_check
 from .declare import evaluate_elements, front
 from .structure import zeros
 
@@ -360,6 +361,7 @@ gather_p = Primitive(
     transpose=transpose_rule(_gather_transpose),
     batch=batch_rule(_gather_batch),
     evaluate=evaluate_elements,
+    checkify=gather_check,
     params_text=lambda eqn: {
         k: eqn.params[k]
         for k in (

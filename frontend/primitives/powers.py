@@ -25,6 +25,7 @@ from .arithmetic import (
     unary_samples,
     with_params,
 )
+from .checks import nan_check
 from .declare import (
     FLOAT,
     INEXACT,
@@ -122,6 +123,7 @@ pow_p: Primitive = elementwise(
     "pow",
     (INEXACT, NUMBER),
     _pow_reference,
+    checkify=nan_check,
     jvp=operand_jvps(_pow_tangent_x, _pow_tangent_y),
     transpose=absent("it is not linear"),
     samples=_pow_samples,
@@ -170,6 +172,7 @@ integer_pow_p: Primitive = elementwise(
     "integer_pow",
     (NUMBER,),
     lambda x: x,
+    checkify=nan_check,
     jvp=_integer_pow_jvp,
     transpose=absent("it is not linear"),
     samples=lambda: [
@@ -197,6 +200,7 @@ square_p: Primitive = elementwise(
     "square",
     (NUMBER,),
     lambda x: x * x,
+    checkify=nan_check,
     jvp=operand_jvps(lambda t, out, x: mul(t, mul(const(x, 2), x))),
     transpose=absent("it is not linear"),
     samples=unary_samples(*NUMBERS),
@@ -206,6 +210,7 @@ sqrt_p: Primitive = elementwise(
     "sqrt",
     (INEXACT,),
     np.sqrt,
+    checkify=nan_check,
     jvp=operand_jvps(lambda t, out, x, accuracy: mul(t, div_p.bind(const(x, 0.5), out))),
     transpose=absent("it is not linear"),
     samples=lambda: unary_samples_accuracy(F32, BF16, F16, C64, low=0.5),
@@ -221,6 +226,7 @@ rsqrt_p: Primitive = elementwise(
     "rsqrt",
     (INEXACT,),
     lambda x: 1 / np.sqrt(x),
+    checkify=nan_check,
     jvp=operand_jvps(_rsqrt_tangent),
     transpose=absent("it is not linear"),
     samples=lambda: unary_samples_accuracy(F32, BF16, F16, C64, low=0.5),
@@ -236,6 +242,7 @@ cbrt_p: Primitive = elementwise(
     "cbrt",
     (FLOAT,),
     np.cbrt,
+    checkify=nan_check,
     jvp=operand_jvps(_cbrt_tangent),
     transpose=absent("it is not linear"),
     samples=lambda: unary_samples_accuracy(F32, BF16, F16, low=0.5),

@@ -20,6 +20,7 @@ from ..transforms.batching import Axis, batch_flat, move_batch_axis, moves
 from ..transforms.jvp import jvp_flat
 from .arithmetic import BF16, EXTREMAL, F16, F32, NUMBERS, div_p, mul
 from .bits import INTEGERS
+from .checks import nan_check
 from .declare import check_dtype, compute_dtype, const, full, has_no_tangent, ops, reshape
 from .slicing import pad_axis, slice_axis
 from .structure import broadcast_in_dim, reshape_p, squeeze_p
@@ -76,8 +77,10 @@ def _reduction(
     transpose: Any = None,
     extra: dict | None = None,
     empty_gradient: bool = True,
+    checked: bool = False,
 ) -> Primitive:
-    """`empty_gradient`: whether reducing no elements is differentiable."""
+    """`empty_gradient`: whether reducing no elements is differentiable; `checked`: whether it is
+    arithmetic, of which checkify reports NaNs."""
     extra = extra or {}
 
     def abstract(x: ShapedArray, *, axes: tuple, **params: Any) -> ShapedArray:
@@ -102,6 +105,7 @@ def _reduction(
         jvp=jvp,
         transpose=absent("it is not linear") if transpose is None else transpose,
         batch=_reduction_batch,
+        checkify=nan_check if checked else None,
         samples=lambda: [
             Sample((s, d), axes=a, low=-1.5, high=1.5, grad=empty_gradient or 0 not in s, **extra)
             for s, a in REDUCED + EMPTY
@@ -126,6 +130,7 @@ reduce_sum_p: Primitive = _reduction(
     NUMBERS,
     transpose=unary_transpose(_sum_transpose),
     extra={"out_sharding": None},
+    checked=True,
 )
 
 
@@ -194,6 +199,7 @@ reduce_prod_p: Primitive = _reduction(
     lambda x, axes: np.prod(x, axis=axes, dtype=x.dtype),
     _prod_jvp,
     NUMBERS,
+    checked=True,
 )
 
 # --- extrema -------------------------------------------------------------------------------

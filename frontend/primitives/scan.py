@@ -22,6 +22,7 @@ from ..core.jaxpr import ClosedJaxpr, DropVar, JaxprEqn, axis_names
 from ..core.primitive import Primitive, Sample
 from ..core.staging import trace_to_closed
 from ..transforms.batching import batch_jaxpr, move_batch_axis
+from ..transforms.checkify import CheckifyTrace, moved_inputs, through
 from ..transforms.jit import program_of
 from ..transforms.partial_eval import dce_closed
 from .declare import ops, reshape
@@ -192,6 +193,23 @@ def _batch(
     return outs, [0 if b else None for b in carry] + [1 if b else None for b in ys]
 
 
+# --- errors --------------------------------------------------------------------------------
+
+
+def _checkify(
+    primitive: Primitive, trace: CheckifyTrace, args: Sequence[Any], params: dict
+) -> list[Any]:
+    """The error is carried."""
+    threaded = through(trace, params["jaxpr"])
+    if threaded is None:
+        return primitive.bind(*args, **params)
+    error, (jaxpr,), apart = threaded
+    k, n = len(error), params["num_consts"]
+    moved = moved_inputs(jaxpr, k, n)
+    new = {**params, "jaxpr": moved, "num_carry": params["num_carry"] + k}
+    return apart(primitive.bind(*args[:n], *error, *args[n:], **new))
+
+
 # --- dead code -----------------------------------------------------------------------------
 
 
@@ -265,6 +283,7 @@ scan_p = Primitive(
     batch=_batch,
     partial_eval=partial_eval_scan,
     dce=_dce,
+    checkify=_checkify,
     effects=lambda jaxpr, **_: jaxpr.effects,
     axis_names=lambda params: axis_names(params["jaxpr"]),
     samples=_samples,

@@ -22,6 +22,7 @@ from ..core.rules import (
     transpose_rule,
 )
 from ..core.staging import trace_to_jaxpr
+from .checks import scatter_check
 from .declare import evaluate_elements, front, full, full_like, reshape, widened
 from .gather import (
     GatherDimensionNumbers,
@@ -473,6 +474,7 @@ def _declare(
         transpose=transpose,
         batch=_scatter_batch(lambda: registry[name]),
         evaluate=evaluate_elements,
+        checkify=scatter_check(window_shape),
         params_text=_text,
         samples=_samples(dts, grad),
     )

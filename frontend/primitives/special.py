@@ -15,6 +15,7 @@ from ..core.avals import get_aval
 from ..core.primitive import Primitive, Sample, absent
 from ..core.rules import Zero, operand_jvps
 from .arithmetic import BF16, F16, F32, add_p, mul, neg_p, select, sub_p, unary_samples
+from .checks import nan_check
 from .declare import FLOAT, const, elementwise, full_like, ops
 
 add, sub, neg = add_p.bind, sub_p.bind, neg_p.bind
@@ -58,6 +59,7 @@ def _unary(
         jvp=operand_jvps(tangent),
         transpose=absent("it is not linear"),
         samples=unary_samples(F32, BF16, F16, low=low, high=high, special=special),
+        checkify=nan_check,
     )
 
 
@@ -141,6 +143,7 @@ polygamma_p: Primitive = elementwise(
     "polygamma",
     (FLOAT, FLOAT),
     _polygamma_reference,
+    checkify=nan_check,
     jvp=_last_operand_jvp(
         lambda t, out, m, x: mul(t, polygamma_p.bind(add(m, const(m, 1)), x)),
         "polygamma gradient with respect to m is not supported",
@@ -155,6 +158,7 @@ zeta_p: Primitive = elementwise(
     "zeta",
     (FLOAT, FLOAT),
     scipy_function("zeta"),
+    checkify=nan_check,
     jvp=absent("it has no derivative rule"),
     transpose=absent("it is not linear"),
     samples=lambda: _binary_samples(1.5, 4.0),
@@ -176,6 +180,7 @@ igamma_p: Primitive = elementwise(
     "igamma",
     (FLOAT, FLOAT),
     lambda a, x: _invalid_gamma(a, x, scipy_function("gammainc")(a, x)),
+    checkify=nan_check,
     jvp=operand_jvps(
         lambda t, out, a, x: mul(t, igamma_grad_a_p.bind(a, x)),
         lambda t, out, a, x: mul(t, _igamma_density(a, x)),
@@ -188,6 +193,7 @@ igammac_p: Primitive = elementwise(
     "igammac",
     (FLOAT, FLOAT),
     lambda a, x: _invalid_gamma(a, x, scipy_function("gammaincc")(a, x)),
+    checkify=nan_check,
     jvp=operand_jvps(
         lambda t, out, a, x: neg(mul(t, igamma_grad_a_p.bind(a, x))),
         lambda t, out, a, x: neg(mul(t, _igamma_density(a, x))),
@@ -221,6 +227,7 @@ igamma_grad_a_p: Primitive = elementwise(
     "igamma_grad_a",
     (FLOAT, FLOAT),
     _igamma_grad_a_reference,
+    checkify=nan_check,
     jvp=absent("it has no derivative rule"),
     transpose=absent("it is not linear"),
     samples=lambda: _binary_samples(0.5, 4.0),
@@ -242,6 +249,7 @@ regularized_incomplete_beta_p: Primitive = elementwise(
     "regularized_incomplete_beta",
     (FLOAT, FLOAT, FLOAT),
     scipy_function("betainc"),
+    checkify=nan_check,
     jvp=_last_operand_jvp(
         _betainc_tangent, "Betainc gradient with respect to a and b not supported."
     ),

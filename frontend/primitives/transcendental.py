@@ -22,6 +22,7 @@ from .arithmetic import (
     sub_p,
     unary_samples,
 )
+from .checks import nan_check
 from .declare import FLOAT, INEXACT, const, elementwise, hidden
 from .powers import integer_pow_p, rsqrt_p, square_p, unary_samples_accuracy
 
@@ -55,6 +56,7 @@ def _unary(
         transpose=absent("it is not linear"),
         samples=samples,
         params_text=hidden(accuracy=None) if accuracy else None,
+        checkify=nan_check,
     )
 
 
@@ -144,6 +146,7 @@ atan2_p: Primitive = elementwise(
     "atan2",
     (INEXACT, INEXACT),
     _atan2_reference,
+    checkify=nan_check,
     jvp=operand_jvps(
         lambda t, out, x, y: mul(t, div(y, add(square(x), square(y)))),
         lambda t, out, x, y: mul(t, div(neg(x), add(square(x), square(y)))),

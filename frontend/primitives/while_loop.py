@@ -23,6 +23,14 @@ from ..core.rules import Zero, instantiate
 from ..core.staging import trace_to_closed
 from ..core.trace import set_trace
 from ..transforms.batching import batch_flat, batch_jaxpr, batched, move_batch_axis
+from ..transforms.checkify import (
+    CheckifyTrace,
+    checks_in,
+    has_checks,
+    moved_inputs,
+    through,
+    without_checks,
+)
 from ..transforms.jvp import jvp_jaxpr
 from ..transforms.partial_eval import dce_jaxpr, partial_eval_jaxpr
 from ..transforms.programs import run_structured
@@ -352,6 +360,61 @@ def _batch(
     return outs, [at if b else None for b in carry]
 
 
+# --- errors --------------------------------------------------------------------------------
+
+
+def _checkify(
+    primitive: Primitive, trace: CheckifyTrace, args: Sequence[Any], params: dict
+) -> list[Any]:
+    """The error is carried; what fails in the predicate is noted where it is computed, once before
+    the loop and then at the end of the body."""
+    cond, body = params["cond_jaxpr"], params["body_jaxpr"]
+    in_cond = bool(checks_in(trace.enabled, cond).sites) or has_checks(cond)
+    cond_consts, body_consts, init = _parts(args, params)
+    m, n = len(cond_consts), len(body_consts)
+    if in_cond:
+        with set_trace(trace):
+            eval_jaxpr(cond.jaxpr, cond.consts, *cond_consts, *init)
+
+        def step() -> ClosedJaxpr:
+            def f(*xs: Any) -> list[Any]:
+                outs = eval_jaxpr(body.jaxpr, body.consts, *xs[m:])
+                eval_jaxpr(cond.jaxpr, cond.consts, *xs[:m], *outs)
+                return outs
+
+            avals = [*cond.in_avals[:m], *body.in_avals]
+            return trace_to_closed(f, avals, body.jaxpr.debug_info)
+
+        key = ("while step", id(cond), m)
+        body = body.derived(key, lambda: (step(), cond))[0]
+        body_consts = [*cond_consts, *body_consts]
+        n += m
+    threaded = through(trace, body)
+    if threaded is None:
+        return primitive.bind(*args, **params)
+    if cond.out_avals[0].shape:
+        raise ValueError(
+            "Checkify does not support batched while-loops (checkify-of-vmap-of-while). \n"
+            "Hint: if possible, move the vmap to the outer level to get "
+            "vmap-of-checkify-of-while."
+        )
+    error, (new,), apart = threaded
+    more = [Var(get_aval(e)) for e in error]
+    clean = without_checks(cond, trace.enabled)
+    v = clean.jaxpr.invars
+    test = _with_inputs(clean, [*v[:m], *more, *v[m:]])
+    return apart(
+        bind_while(
+            primitive,
+            test,
+            cond_consts,
+            moved_inputs(new, len(error), n),
+            body_consts,
+            [*error, *init],
+        )
+    )
+
+
 # --- dead code -----------------------------------------------------------------------------
 
 
@@ -440,6 +503,7 @@ while_p = Primitive(
     transpose=_ForwardOnly(REVERSE),
     batch=_batch,
     dce=_dce,
+    checkify=_checkify,
     effects=lambda cond_jaxpr, body_jaxpr, **_: cond_jaxpr.effects | body_jaxpr.effects,
     axis_names=lambda p: (*axis_names(p["cond_jaxpr"]), *axis_names(p["body_jaxpr"])),
     samples=_samples,

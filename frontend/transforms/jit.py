@@ -36,6 +36,7 @@ from .api_util import (
 )
 from .batching import batch_jaxpr
 from .cache_misses import explain
+from .checkify import checkify_call
 from .jvp import jvp_jaxpr
 from .partial_eval import dce_closed, partial_eval_jaxpr
 from .programs import Program, check_compiler_options, clear_eager_programs, program_of
@@ -192,6 +193,9 @@ jit_p = Primitive(
     split=split_call("jaxpr", _call_params),
     stage=_stage,
     dce=_dce,
+    checkify=checkify_call(
+        "jaxpr", lambda p, n: {**p, "donated_invars": (False,) * n + tuple(p["donated_invars"])}
+    ),
     axis_names=lambda params: axis_names(params["jaxpr"]),
     effects=lambda jaxpr, **_: jaxpr.effects,
     params_text=_params_text,

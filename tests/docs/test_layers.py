@@ -23,8 +23,8 @@ LAYERS = ("lingon", "frontend", "lowering", "dialect", "runtime")
 
 # Likewise inside frontend, by folder or file.
 FRONTEND = (
-    "api", "debugger", "debug", "callbacks", "nn", "random", "ops", "jacobians", "numpy", "lax",
-    "saved_residuals", "checkpoint_policies", "primitives", "transforms", "tree_util", "core",
+    "api", "debugger", "debug", "callbacks", "checkify", "nn", "random", "ops", "jacobians",
+    "numpy", "lax", "saved_residuals", "checkpoint_policies", "primitives", "transforms", "tree_util", "core",
 )  # fmt: skip
 
 # file -> (what it imports from above, why)

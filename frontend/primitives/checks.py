@@ -1,0 +1,286 @@
+"""The primitive `check`, and the rules by which other primitives report errors.
+
+`nan_check`, `division_check`, `gather_check`, ... are `checkify` rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core import dtypes
+from ..core.avals import get_aval
+from ..core.checks import (
+    DivisionByZeroError,
+    Error,
+    ErrorEffect,
+    NaNError,
+    OOBError,
+    Structure,
+    site_of,
+)
+from ..core.primitive import Primitive, absent
+from ..transforms.batching import move_batch_axis
+from ..transforms.checkify import CheckifyTrace, logic
+from .declare import full, ops, reshape
+
+
+def _either(a: Any, b: Any) -> Any:
+    return ops["or"].bind(a, b)
+
+
+def _select(which: Any, on_false: Any, on_true: Any) -> Any:
+    """Of arrays of any shape, by a scalar."""
+    return ops["select_n"].bind(which, on_false, on_true)
+
+
+logic.either, logic.select = _either, _select
+
+
+def any_of(x: Any) -> Any:
+    """Whether any element of a boolean array holds."""
+    axes = tuple(range(len(np.shape(x))))
+    return ops["reduce_or"].bind(x, axes=axes, out_sharding=None)
+
+
+# --- check ---------------------------------------------------------------------------------
+
+
+def _abstract(*avals: Any, err_tree: Structure, debug: bool) -> list[Any]:
+    return []
+
+
+def _evaluate(primitive: Primitive, args: Sequence[Any], params: dict) -> list[Any]:
+    if not params["debug"]:
+        params["err_tree"].build(args).throw()
+    return []
+
+
+def _jvp(
+    primitive: Primitive, primals: Sequence[Any], tangents: Sequence[Any], params: dict
+) -> Any:
+    return primitive.bind(*primals, **params), []
+
+
+def _batch(
+    primitive: Primitive, axis: Any, args: Sequence[Any], dims: Sequence[Any], params: dict
+) -> Any:
+    """The check of one element: of the last one that fails."""
+    error: Error = params["err_tree"].build(one_element(axis, args, dims))
+    return primitive.bind(*error.leaves, **params), []
+
+
+def one_element(axis: Any, leaves: Sequence[Any], dims: Sequence[Any]) -> list[Any]:
+    """The arrays of a batched error for one element, which failed if any did."""
+    if dims[0] is None and all(d is None for d in dims):
+        return list(leaves)
+    moved = [
+        x if d is None else move_batch_axis(axis.size, d, 0, x)
+        for x, d in zip(leaves, dims, strict=True)
+    ]
+    if dims[0] is None:
+        index: Any = np.int32(axis.size - 1)
+        pred = moved[0]
+    else:
+        backwards = ops["rev"].bind(moved[0], dimensions=(0,))
+        as_int = ops["convert_element_type"].bind(
+            backwards, new_dtype=np.dtype(np.int32), weak_type=False, sharding=None
+        )
+        last = ops["argmax"].bind(as_int, axes=(0,), index_dtype=np.dtype(np.int32))
+        index = ops["sub"].bind(np.int32(axis.size - 1), last)
+        pred = any_of(moved[0])
+    rest = [x if d is None else pick(x, index) for x, d in zip(moved[1:], dims[1:], strict=True)]
+    return [pred, *rest]
+
+
+def pick(x: Any, index: Any) -> Any:
+    """`x[index]` for an index within bounds."""
+    shape = np.shape(x)
+    zero = np.int32(0)
+    row = ops["dynamic_slice"].bind(
+        x, index, *[zero] * (len(shape) - 1), slice_sizes=(1, *shape[1:])
+    )
+    return ops["squeeze"].bind(row, dimensions=(0,))
+
+
+def _checkify(
+    primitive: Primitive, trace: CheckifyTrace, args: Sequence[Any], params: dict
+) -> list[Any]:
+    error: Error = params["err_tree"].build(args)
+    off = [s.code for s in error._sites.values() if s.kind not in trace.enabled]
+    if len(off) == len(error._sites):
+        return []
+    pred = error._pred
+    for code in off:
+        other = ops["ne"].bind(error._code, np.int32(code))
+        pred = ops["and"].bind(pred, other)
+    trace.join(Error(pred, error._code, error._payload, error._sites))
+    return []
+
+
+#: Fails if the error with the structure `err_tree` whose arrays are the operands has failed. With
+#: `debug`, it does nothing but under checkify.
+check_p = Primitive(
+    "check",
+    multiple_results=True,
+    abstract=_abstract,
+    reference=absent("it raises"),
+    evaluate=_evaluate,
+    jvp=_jvp,
+    transpose=absent("has no results"),
+    batch=_batch,
+    checkify=_checkify,
+    effects=lambda *, err_tree, **_: frozenset(
+        {ErrorEffect(s.kind) for s in err_tree.sites.values()}
+    ),
+    params_text=lambda eqn: {"debug": eqn.params["debug"]},
+)
+
+# --- NaN -----------------------------------------------------------------------------------
+
+
+def nan_check(primitive: Primitive, trace: CheckifyTrace, args: Sequence[Any], params: dict) -> Any:
+    """The rule of operations that compute in floating point: no result is a NaN."""
+    out = primitive.bind(*args, **params)
+    if NaNError not in trace.enabled:
+        return out
+    for x in out if primitive.multiple_results else [out]:
+        if dtypes.is_inexact(get_aval(x).dtype):
+            bad = any_of(ops["ne"].bind(x, x))
+            trace.check(bad, site_of(NaNError, f"nan generated by primitive: {primitive.name}."))
+    return out
+
+
+def division_check(
+    primitive: Primitive, trace: CheckifyTrace, args: Sequence[Any], params: dict
+) -> Any:
+    """The rule of division: no divisor is zero, no result is a NaN."""
+    if DivisionByZeroError in trace.enabled:
+        y = args[1]
+        dtype = get_aval(y).dtype
+        zero = full(np.shape(y), np.zeros((), dtype))
+        failed = any_of(ops["eq"].bind(y, zero))
+        trace.check(failed, site_of(DivisionByZeroError, "division by zero"))
+    return nan_check(primitive, trace, args, params)
+
+
+# --- indices -------------------------------------------------------------------------------
+
+
+def check_indices(
+    trace: CheckifyTrace,
+    shape: Sequence[int],
+    indices: Any,
+    dims: Sequence[int],
+    window: Sequence[int],
+) -> None:
+    """Check that windows that start at `indices` lie within an array of `shape`.
+
+    `indices` has shape (..., len(dims)): the positions in the dimensions `dims`.
+    """
+    index_shape = np.shape(indices)
+    if OOBError not in trace.enabled or 0 in index_shape:
+        return
+    if get_aval(indices).dtype != np.dtype(np.int64):
+        indices = ops["convert_element_type"].bind(
+            indices, new_dtype=np.dtype(np.int32), weak_type=False, sharding=None
+        )
+    dtype = get_aval(indices).dtype
+    limits = np.array([shape[d] - window[d] for d in dims], dtype)
+    flat = reshape(indices, (-1 if 0 in index_shape else int(np.prod(index_shape)),))
+    bounds = np.tile(limits, flat_size(flat) // len(dims))
+    zeros = full(np.shape(flat), np.zeros((), dtype))
+    outside = ops["or"].bind(ops["lt"].bind(flat, zeros), ops["gt"].bind(flat, bounds))
+    failed = any_of(outside)
+    as_int = ops["convert_element_type"].bind(
+        outside, new_dtype=np.dtype(np.int32), weak_type=False, sharding=None
+    )
+    first = ops["argmax"].bind(as_int, axes=(0,), index_dtype=np.dtype(np.int32))
+    which = ops["rem"].bind(first, np.int32(len(dims)))
+    arrays = [
+        pick(flat, first),
+        pick(np.array(dims, np.int32), which),
+        pick(np.array([shape[d] for d in dims], np.int32), which),
+    ]
+    text = "out-of-bounds indexing for array of shape " + str(tuple(shape)) + ": "
+    text += "index {} is out of bounds for axis {} with size {}. "
+    trace.check(failed, site_of(OOBError, text, arrays, _three), arrays)
+
+
+def flat_size(x: Any) -> int:
+    return np.shape(x)[0]
+
+
+def _tree_of_three() -> Any:
+    from ..core import pytree
+
+    return pytree.tree_flatten(((0, 0, 0), {}))[1]
+
+
+_three = _tree_of_three()
+
+
+def gather_check(
+    primitive: Primitive, trace: CheckifyTrace, args: Sequence[Any], params: dict
+) -> Any:
+    """All windows lie within the operand."""
+    dims = params["dimension_numbers"].start_index_map
+    if dims:
+        check_indices(trace, np.shape(args[0]), args[1], dims, params["slice_sizes"])
+    return primitive.bind(*args, **params)
+
+
+def scatter_check(window_shape: Any) -> Any:
+    """The rule of scatters; `window_shape(operand shape, updates shape, dimension numbers)`."""
+
+    def rule(primitive: Primitive, trace: CheckifyTrace, args: Sequence[Any], params: dict) -> Any:
+        dn = params["dimension_numbers"]
+        operand, indices, updates = args[:3]
+        if dn.scatter_dims_to_operand_dims:
+            window = window_shape(np.shape(operand), np.shape(updates), dn)
+            check_indices(
+                trace, np.shape(operand), indices, dn.scatter_dims_to_operand_dims, window
+            )
+        return primitive.bind(*args, **params)
+
+    return rule
+
+
+def slice_check(
+    primitive: Primitive, trace: CheckifyTrace, args: Sequence[Any], params: dict
+) -> Any:
+    """The rule of dynamic_slice: the window lies within the operand."""
+    _check_start(trace, np.shape(args[0]), args[1:], params["slice_sizes"])
+    return primitive.bind(*args, **params)
+
+
+def update_check(
+    primitive: Primitive, trace: CheckifyTrace, args: Sequence[Any], params: dict
+) -> Any:
+    """The rule of dynamic_update_slice: the update lies within the operand."""
+    _check_start(trace, np.shape(args[0]), args[2:], np.shape(args[1]))
+    return primitive.bind(*args, **params)
+
+
+def _check_start(
+    trace: CheckifyTrace, shape: Sequence[int], start: Sequence[Any], window: Sequence[int]
+) -> None:
+    if not start or OOBError not in trace.enabled:
+        return
+    dtype = get_aval(start[0]).dtype
+    parts = [full((1,), i if get_aval(i).dtype == dtype else np.asarray(i, dtype)) for i in start]
+    vector = parts[0] if len(parts) == 1 else ops["concatenate"].bind(*parts, dimension=0)
+    check_indices(trace, shape, vector, range(len(shape)), window)
+
+
+__all__ = [
+    "check_p",
+    "division_check",
+    "gather_check",
+    "nan_check",
+    "scatter_check",
+    "slice_check",
+    "update_check",
+]
