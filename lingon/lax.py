@@ -34,6 +34,7 @@ from lingon.frontend.lax.collectives import (
     pshuffle,
     psum,
     psum_scatter,
+    pswapaxes,
 )
 from lingon.frontend.lax.conditionals import cond, platform_dependent, switch
 from lingon.frontend.lax.conversion import (
@@ -324,6 +325,7 @@ __all__ = [
     "pshuffle",
     "psum",
     "psum_scatter",
+    "pswapaxes",
     "random_gamma_grad",
     "real",
     "reciprocal",

@@ -31,9 +31,23 @@ def _names(axis_name: Any) -> tuple:
     return tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
 
 
-def _no_groups(axis_index_groups: Any) -> None:
-    if axis_index_groups is not None:
-        raise NotImplementedError("axis_index_groups not supported in vmap collectives")
+def _groups(axis_index_groups: Any, names: tuple, equal: bool = False) -> Any:
+    """`axis_index_groups` as tuples, checked: each index once, and maybe equal sizes."""
+    if axis_index_groups is None:
+        return None
+    groups = tuple(tuple(operator.index(i) for i in g) for g in axis_index_groups)
+    if any(isinstance(a, (int, np.integer)) for a in names):
+        raise ValueError("axis_index_groups only supported for sums over just named axes.")
+    indices = sorted(i for g in groups for i in g)
+    if indices != list(range(axis_size(names))):
+        raise ValueError("axis_index_groups must cover all indices exactly once")
+    if equal and len({len(g) for g in groups}) > 1:
+        raise ValueError(f"axis_index_groups must all be of one size here, got {groups}")
+    return groups
+
+
+def _group_size(groups: Any, names: tuple) -> int:
+    return axis_size(names) if groups is None else len(groups[0])
 
 
 def _check(x: Any) -> Any:
@@ -80,16 +94,20 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     Python scalar is its product with the axis' size, known while tracing. Raises NameError for
     unbound names.
     """
-    _no_groups(axis_index_groups)
     names = _names(axis_name)
+    groups = _groups(axis_index_groups, names)
 
     def one(leaf: Any) -> Any:
         aval = _check(leaf)
         if type(leaf) in (bool, int, float, complex):
+            if groups is not None:
+                return leaf * len(groups[0])
             return leaf * math.prod(_trace.axis_size(n) for n in _axes(names, 0))
         if dtypes.is_bool(aval.dtype):
             leaf = convert_element_type(leaf, np.int32)
-        return psum_p.bind(leaf, axes=_axes(names, len(aval.shape)), axis_index_groups=None)
+        if not names:
+            return leaf
+        return psum_p.bind(leaf, axes=_axes(names, len(aval.shape)), axis_index_groups=groups)
 
     return pytree.tree_map(one, x)
 
@@ -102,12 +120,14 @@ def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
 
 
 def _extreme(primitive: Any, x: Any, axis_name: Any, axis_index_groups: Any) -> Any:
-    _no_groups(axis_index_groups)
     names = _names(axis_name)
+    groups = _groups(axis_index_groups, names)
 
     def one(leaf: Any) -> Any:
         rank = len(_check(leaf).shape)
-        return primitive.bind(leaf, axes=_axes(names, rank), axis_index_groups=None)
+        if not names:
+            return leaf
+        return primitive.bind(leaf, axes=_axes(names, rank), axis_index_groups=groups)
 
     return pytree.tree_map(one, x)
 
@@ -135,18 +155,18 @@ def all_gather(
 
     With `tiled`, they are concatenated along the existing `axis` instead.
     """
-    _no_groups(axis_index_groups)
     if to not in ("varying", "reduced", "invarying"):
         raise ValueError(f"all_gather: to must be 'varying', 'reduced' or 'invarying', got {to!r}")
     names = _names(axis_name)
-    size = axis_size(names)
+    groups = _groups(axis_index_groups, names, equal=True)
+    size = _group_size(groups, names)
 
     def one(leaf: Any) -> Any:
         rank = len(_check(leaf).shape)
         return all_gather_p.bind(
             leaf,
             all_gather_dimension=_position(axis, rank if tiled else rank + 1),
-            axis_index_groups=None,
+            axis_index_groups=groups,
             axis_name=names,
             axis_size=size,
             tiled=bool(tiled),
@@ -168,15 +188,15 @@ def psum_scatter(
     That dimension has the axis' size and is removed; with `tiled`, it is a multiple of the axis'
     size and is divided by it. Raises ValueError for other sizes.
     """
-    _no_groups(axis_index_groups)
     names = _names(axis_name)
-    size = axis_size(names)
+    groups = _groups(axis_index_groups, names, equal=True)
+    size = _group_size(groups, names)
 
     def one(leaf: Any) -> Any:
         return reduce_scatter_p.bind(
             leaf,
             scatter_dimension=_position(scatter_dimension, len(_check(leaf).shape)),
-            axis_index_groups=None,
+            axis_index_groups=groups,
             axis_name=names,
             axis_size=size,
             tiled=bool(tiled),
@@ -200,8 +220,8 @@ def all_to_all(
     axis' size, is removed; with `tiled` the parts are concatenated and both axes stay. Raises
     ValueError for sizes that do not fit.
     """
-    _no_groups(axis_index_groups)
-    size = axis_size(axis_name)
+    groups = _groups(axis_index_groups, _names(axis_name), equal=True)
+    size = _group_size(groups, _names(axis_name))
 
     def one(leaf: Any) -> Any:
         shape = _check(leaf).shape
@@ -222,7 +242,7 @@ def all_to_all(
             axis_name=axis_name,
             split_axis=s,
             concat_axis=c,
-            axis_index_groups=None,
+            axis_index_groups=groups,
             tiled=bool(tiled),
         )
         return out if tiled else squeeze(out, (s,))
@@ -258,6 +278,11 @@ def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
     return ppermute(x, axis_name, list(zip(perm, range(len(perm)), strict=True)))
 
 
+def pswapaxes(x: Any, axis_name: Any, axis: int, *, axis_index_groups: Any = None) -> Any:
+    """Exchange a mapped axis with the dimension `axis`, which has its size."""
+    return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
+
+
 def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
     """The value at position `source` of a mapped axis, in all positions."""
     i = operator.index(source)
@@ -266,5 +291,5 @@ def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
 
 __all__ = [
     "all_gather", "all_to_all", "axis_index", "axis_size", "pbroadcast", "pmax", "pmean", "pmin",
-    "ppermute", "pshuffle", "psum", "psum_scatter",
+    "ppermute", "pshuffle", "psum", "psum_scatter", "pswapaxes",
 ]  # fmt: skip

@@ -6,6 +6,7 @@ axis becomes the same operation on the batch axis.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -62,7 +63,7 @@ def _not_mapped(name: str) -> Callable[[], Exception]:
 
 
 def _reduce_abstract(name: str, kinds: tuple[str, ...]) -> Callable[..., ShapedArray]:
-    def abstract(x: ShapedArray, *, axes: tuple, axis_index_groups: None) -> ShapedArray:
+    def abstract(x: ShapedArray, *, axes: tuple, axis_index_groups: Any) -> ShapedArray:
         check_dtype(name, kinds, x.dtype)
         for a in axes:
             if not isinstance(a, int):
@@ -81,6 +82,8 @@ def _reduce_batch(repeat: Callable[[Any, int], Any]) -> Callable[..., Any]:
     def batch(primitive: Primitive, axis: Any, args: Any, dims: Any, params: dict) -> Any:
         (x,), (d,), axes = args, dims, params["axes"]
         named = axis.name is not None and axis.name in axes
+        if named and params["axis_index_groups"] is not None:
+            raise NotImplementedError("axis_index_groups not supported in vmap collectives")
         if d is None:
             rest = tuple(a for a in axes if a != axis.name)
             out = repeat(x, axis.size)
@@ -107,7 +110,7 @@ def _reduction(
     kinds: tuple[str, ...],
     ds: Sequence[Any],
 ) -> Primitive:
-    def run(x: np.ndarray, *, axes: tuple, axis_index_groups: None) -> np.ndarray:
+    def run(x: np.ndarray, *, axes: tuple, axis_index_groups: Any) -> np.ndarray:
         return ref(x.astype(compute_dtype(x.dtype), copy=False), axes)
 
     return Primitive(
@@ -127,7 +130,7 @@ def _reduction(
     )
 
 
-def _psum_transpose(ct: Any, aval: ShapedArray, *, axes: tuple, axis_index_groups: None) -> Any:
+def _psum_transpose(ct: Any, aval: ShapedArray, *, axes: tuple, axis_index_groups: Any) -> Any:
     named = tuple(a for a in axes if not isinstance(a, int))
     kept = tuple(i for i in range(len(aval.shape)) if i not in axes)
     if len(kept) < len(aval.shape):
@@ -179,6 +182,8 @@ def _mapped(
         names = params[key] if isinstance(params[key], tuple) else (params[key],)
         if axis.name is None or axis.name not in names:
             return primitive.bind(front(args[0], dims[0]), **shift(params)), 0
+        if params.get("axis_index_groups") is not None:
+            raise NotImplementedError("axis_index_groups not supported in vmap")
         if len(names) > 1:
             raise NotImplementedError(
                 f"{primitive.name} over several axes, {names}, of which one is mapped by vmap"
@@ -225,7 +230,7 @@ def _gather_abstract(
     x: ShapedArray,
     *,
     all_gather_dimension: int,
-    axis_index_groups: None,
+    axis_index_groups: Any,
     axis_name: tuple,
     axis_size: int,
     tiled: bool,
@@ -264,7 +269,7 @@ def _scatter_abstract(
     x: ShapedArray,
     *,
     scatter_dimension: int,
-    axis_index_groups: None,
+    axis_index_groups: Any,
     axis_name: tuple,
     axis_size: int,
     tiled: bool,
@@ -280,7 +285,7 @@ def _scatter_abstract(
         shape[d] //= axis_size
     elif shape[d] != axis_size:
         raise ValueError(
-            f"reduce_scatter operand scatter dimension size {shape[d]} must match the axis size "
+            f"reduce_scatter operand scatter dimension size {shape[d]} must match shard count "
             f"{axis_size}"
         )
     else:
@@ -319,10 +324,13 @@ def _all_to_all_abstract(
     axis_name: Any,
     split_axis: int,
     concat_axis: int,
-    axis_index_groups: None,
+    axis_index_groups: Any,
     tiled: bool,
 ) -> ShapedArray:
-    shape, size = list(x.shape), axis_size(axis_name)
+    names = axis_name if isinstance(axis_name, tuple) else (axis_name,)
+    shape, size = list(x.shape), math.prod(axis_size(n) for n in names)
+    if axis_index_groups is not None:
+        size = len(axis_index_groups[0])
     if shape[split_axis] % size:
         raise ValueError(
             f"all_to_all requires the split dimension, of size {shape[split_axis]}, to be divisible "

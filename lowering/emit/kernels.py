@@ -16,8 +16,12 @@ def kernel_call(
     inputs: Sequence[Value],
     results: Sequence[tuple[tuple[int, ...], ElementType]],
     config: Sequence[int],
+    side_effects: bool = False,
 ) -> list[Value]:
-    """One ``lingon.kernel_call``: results are (shape, element type) pairs, made by the kernel."""
+    """One ``lingon.kernel_call``: results are (shape, element type) pairs, made by the kernel.
+
+    With `side_effects` it is never removed, repeated or moved across another such call.
+    """
     names = [ctx.tensor(v) for v in inputs]
     outs = [ctx.new(ctx.empty(shape, t.storage), shape, t) for shape, t in results]
     in_types = ", ".join([v.tensor_type for v in inputs])
@@ -26,10 +30,11 @@ def kernel_call(
     name = ctx.name()
     prefix = name if len(outs) == 1 else f"{name}:{len(outs)}"
     ctx.raw(
-        f'{prefix} = lingon.kernel_call "{kernel}" ins({", ".join(names)} : {in_types}) '
-        f"outs({', '.join([v.name for v in outs])} : {out_types}) "
+        f'{prefix} = lingon.kernel_call "{kernel}" '
+        + (f"ins({', '.join(names)} : {in_types}) " if names else "")
+        + f"outs({', '.join([v.name for v in outs])} : {out_types}) "
         f"{{config = array<i64: {', '.join([str(int(c)) for c in config])}>, "
-        f"dtypes = array<i32: {codes}>}} -> {out_types}"
+        f"dtypes = array<i32: {codes}>{', side_effects' if side_effects else ''}}} -> {out_types}"
     )
     if len(outs) == 1:
         return [ctx.new(name, outs[0].shape, outs[0].type)]

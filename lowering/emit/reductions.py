@@ -9,7 +9,7 @@ from .scalar import ScalarBuilder
 from .types import ElementType, element_type, tensor_type
 from .values import Value
 
-__all__ = ["reduction_maps", "ACCUMULATE", "combiner"]
+__all__ = ["reduced", "reduction_maps", "ACCUMULATE", "combiner"]
 
 
 def reduction_maps(ctx, rank: int, axes) -> tuple[str, str, list[str]]:
@@ -120,15 +120,6 @@ def _complex_extreme(primitive: str, value, t: ElementType):
 @emits(*ACCUMULATE)
 def _reduce_one(ctx, eqn, operand):
     return reduced(ctx, eqn.primitive.name, operand, eqn.params["axes"])
-
-
-_COLLECTIVE = {"psum": "reduce_sum", "pmax": "reduce_max", "pmin": "reduce_min"}
-
-
-@emits(*_COLLECTIVE)
-def _collective(ctx, eqn, operand):
-    """Reductions over axes of which vmap has made positions."""
-    return reduced(ctx, _COLLECTIVE[eqn.primitive.name], operand, eqn.params["axes"])
 
 
 @emits("argmax", "argmin")
