@@ -35,6 +35,7 @@ OPTIONS = (
     "compilation_cache_dir",
     "compilation_cache_max_bytes",
     "threefry_partitionable",
+    "mesh_axes",
 )
 
 

@@ -48,6 +48,7 @@ class EmitContext(ModuleText):
         super().__init__()
         self.options = options or {}  # what emitters may depend on beside the jaxpr
         self.where: Any = None  # source info of the equation being emitted
+        self.collectives = 0  # number of collectives emitted so far
         self._identity: dict[int, tuple[str, str]] = {}
         self._journal: list[tuple] | None = None
         self._open: dict[int, _Group] = {}
