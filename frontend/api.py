@@ -48,6 +48,7 @@ from .transforms.autodiff import (
     value_and_grad,
     vjp,
 )
+from .transforms.custom_gradient import custom_gradient
 from .transforms.custom_rules import closure_convert, custom_jvp, custom_vjp
 from .transforms.jit import clear_caches, make_jit
 from .transforms.remat import checkpoint, remat
@@ -204,6 +205,7 @@ __all__ = [
     "clear_caches",
     "closure_convert",
     "config",
+    "custom_gradient",
     "custom_jvp",
     "custom_vjp",
     "default_backend",

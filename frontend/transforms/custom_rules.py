@@ -42,8 +42,13 @@ class SymbolicZero:
     ndim = property(lambda self: self.aval.ndim)
     size = property(lambda self: self.aval.size)
 
+    @staticmethod
+    def from_primal_value(val: Any) -> SymbolicZero:
+        """The zero in the tangent space of a value."""
+        return SymbolicZero(get_aval(val).at_least_vspace())
+
     def __repr__(self) -> str:
-        return f"SymbolicZero({self.aval})"
+        return "SymbolicZero"
 
 
 class CustomVJPPrimal:
@@ -52,12 +57,44 @@ class CustomVJPPrimal:
     def __init__(self, value: Any, perturbed: bool):
         self.value, self.perturbed = value, perturbed
 
+    def __repr__(self) -> str:
+        return f"CustomVJPPrimal(value={self.value!r}, perturbed={self.perturbed})"
+
+    def __eq__(self, other: Any) -> bool:
+        return type(other) is CustomVJPPrimal and (
+            (self.value, self.perturbed) == (other.value, other.perturbed)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
 
 pytree.register_pytree_node(
     CustomVJPPrimal,
     lambda p: ((p.value,), p.perturbed),
     lambda perturbed, children: CustomVJPPrimal(children[0], perturbed),
 )
+
+
+def custom_vjp_primal_tree_values(tree: Any) -> Any:
+    """The values of a pytree of `CustomVJPPrimal`s, as a fwd rule with symbolic zeros gets it.
+
+    Raises TypeError for leaves that are none.
+    """
+
+    def value(leaf: Any) -> Any:
+        if type(leaf) is not CustomVJPPrimal:
+            raise TypeError(f"unexpected leaf type {type(leaf)}")
+        return leaf.value
+
+    return pytree.tree_map(value, tree, is_leaf=lambda x: type(x) is CustomVJPPrimal)
+
+
+def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
+    """The zero in the tangent space of `val`: an array (float0 for integers and booleans), or a
+    `SymbolicZero` if `symbolic_zeros`."""
+    if symbolic_zeros:
+        return SymbolicZero.from_primal_value(val)
+    return _instantiate_user(Zero.of(val))
 
 
 def _run(call: Any) -> Callable[..., list[Any]]:
@@ -820,4 +857,16 @@ def closure_convert(fun: Callable, *example_args: Any) -> tuple[Callable, list[A
     return converted, hoisted
 
 
-__all__ = ["closure_convert", "custom_jvp", "custom_vjp", "fun_where", "state"]
+__all__ = [
+    "CustomVJPPrimal",
+    "SymbolicZero",
+    "closure_convert",
+    "custom_jvp",
+    "custom_jvp_call_p",
+    "custom_vjp",
+    "custom_vjp_call_p",
+    "custom_vjp_primal_tree_values",
+    "fun_where",
+    "state",
+    "zero_from_primal",
+]

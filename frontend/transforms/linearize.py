@@ -56,6 +56,15 @@ class Linearized:
         return backward_pass(self.jaxpr, self.residuals, [True] * len(self.jaxpr.invars), None, cts)
 
 
+def not_reverse_differentiable() -> ValueError:
+    """The error where values depend on what is unknown until the backward pass."""
+    return ValueError(
+        "Linearization failed to produce known values for all output primals. This is typically "
+        "caused by attempting to differentiate a function that uses an operation that does not "
+        "support reverse-mode autodiff."
+    )
+
+
 def linearize_flat(
     f: Callable[..., Sequence[Any]],
     primals: Sequence[Any],
@@ -79,6 +88,8 @@ def linearize_flat(
         with set_trace(trace):
             outs = f(*ins)
         pairs = [trace.pair(o) for o in outs]
+        if any(partial.is_unknown(p) for p, _ in pairs):
+            raise not_reverse_differentiable()
         nonzero = [type(t) is not Zero for _, t in pairs]
         jaxpr, residuals = staging.finish([t for _, t in pairs if type(t) is not Zero])
     finally:

@@ -259,7 +259,7 @@ def split_jaxpr(
             ClosedJaxpr(early, consts), late_closed, positions, unknown_out, saved_out, used_inputs
         )
 
-    return closed.derived(("split", unknown, policy, whole), make)
+    return closed.derived(("under a policy", unknown, policy, whole), make)
 
 
 def split_call(

@@ -77,6 +77,16 @@ def _call(ctx, eqn, *operands):
     return ctx.inline(eqn.params.get("jaxpr", eqn.params.get("call_jaxpr")), operands)
 
 
+@emits("custom_vmap_call")
+def _custom_vmap_call(ctx, eqn, *operands):
+    return ctx.inline(eqn.params["call"], operands)
+
+
+@emits("linear_call")
+def _linear_call(ctx, eqn, *operands):
+    return ctx.inline(eqn.params["callee"], operands)
+
+
 @emits("custom_jvp_call", "custom_vjp_call")
 def _custom_call(ctx, eqn, *operands):
     """Compiled, only the function itself is left; its rules have been used by then."""
