@@ -27,6 +27,7 @@ from .api_util import (
     fun_where,
 )
 from .batching import batch_flat, move_batch_axis, moves
+from .checked_rules import checkify_custom_jvp, checkify_custom_vjp
 from .jit import hoist_tracers
 from .transpose import backward_pass
 
@@ -245,6 +246,7 @@ custom_jvp_call_p = Primitive(
     jvp=_custom_jvp_jvp,
     transpose=_transpose,
     batch=_custom_jvp_batch,
+    checkify=checkify_custom_jvp,
     effects=_effects,
     axis_names=_axis_names,
     params_text=_params_text("name", "call_jaxpr", "jvp", "symbolic_zeros"),
@@ -623,6 +625,7 @@ custom_vjp_call_p = Primitive(
     jvp=_custom_vjp_jvp,
     transpose=_transpose,
     batch=_custom_vjp_batch,
+    checkify=checkify_custom_vjp,
     effects=_effects,
     axis_names=_axis_names,
     params_text=_params_text("name", "bwd", "call_jaxpr", "fwd", "symbolic_zeros"),

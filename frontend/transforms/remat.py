@@ -24,6 +24,7 @@ from .api_util import (
     wraps,
 )
 from .batching import batch_jaxpr
+from .checkify import checkify_call
 from .jvp import jvp_jaxpr
 from .partial_eval import dce_closed, partial_eval_jaxpr
 from .recompute import Policy, split_call, split_jaxpr
@@ -206,6 +207,12 @@ def _split_params(params: dict, jaxpr: ClosedJaxpr, n: int, staged: bool) -> dic
 
 #: Its parameter `jaxpr` is closed; captured arrays are operands. `differentiated` marks a call
 #: that recomputes, which is kept apart from what it repeats where `prevent_cse` says so.
+def _more_operands(params: dict, n: int) -> dict:
+    """The parameters with `n` operands more in front."""
+    cse = params["prevent_cse"]
+    return params if isinstance(cse, bool) else {**params, "prevent_cse": (True,) * n + tuple(cse)}
+
+
 remat_p = Primitive(
     "remat2",
     multiple_results=True,
@@ -218,6 +225,7 @@ remat_p = Primitive(
     partial_eval=_partial_eval,
     split=split_call("jaxpr", _split_params),
     dce=_dce,
+    checkify=checkify_call("jaxpr", _more_operands),
     axis_names=_axis_names,
     effects=lambda jaxpr, **_: jaxpr.effects,
 )
