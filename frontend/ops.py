@@ -15,6 +15,7 @@ from .lax import iota, reshape, select
 from .numpy import reductions
 from .numpy.creation import full
 from .numpy.util import asarray, aval_of, broadcast_to, check_arraylike
+from .primitives.reductions import limits
 from .primitives.scatter import (
     GatherScatterMode,
     ScatterDimensionNumbers,
@@ -96,16 +97,6 @@ def _segment(
     return out if buckets == 1 else reduce(reshape(out, (buckets, n, *shape)), axis=0)
 
 
-def _lowest(dt: Any) -> Any:
-    return (
-        -np.inf if dtypes.is_inexact(dt) else False if dtypes.is_bool(dt) else dtypes.iinfo(dt).min
-    )
-
-
-def _highest(dt: Any) -> Any:
-    return np.inf if dtypes.is_inexact(dt) else True if dtypes.is_bool(dt) else dtypes.iinfo(dt).max
-
-
 def segment_sum(
     data: Any,
     segment_ids: Any,
@@ -158,7 +149,7 @@ def segment_max(
 ) -> Any:
     """The maxima of the elements with the same segment id; the lowest value for no elements."""
     return _segment(
-        "segment_max", scatter_max, reductions.max, _lowest, data, segment_ids, num_segments,
+        "segment_max", scatter_max, reductions.max, lambda d: limits(d)[0], data, segment_ids, num_segments,
         indices_are_sorted, unique_indices, bucket_size, mode,
     )  # fmt: skip
 
@@ -175,7 +166,7 @@ def segment_min(
 ) -> Any:
     """The minima of the elements with the same segment id; the highest value for no elements."""
     return _segment(
-        "segment_min", scatter_min, reductions.min, _highest, data, segment_ids, num_segments,
+        "segment_min", scatter_min, reductions.min, lambda d: limits(d)[1], data, segment_ids, num_segments,
         indices_are_sorted, unique_indices, bucket_size, mode,
     )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -129,10 +130,7 @@ def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
         _list_warning("size", a)
     s = tuple(np.shape(a))
     axes = range(len(s)) if axis is None else (axis if isinstance(axis, (tuple, list)) else (axis,))
-    n = 1
-    for i in axes:
-        n *= s[canonical_axis(operator.index(i), len(s))]
-    return n
+    return math.prod(s[canonical_axis(operator.index(i), len(s))] for i in axes)
 
 
 def iscomplexobj(x: Any) -> bool:

@@ -122,11 +122,7 @@ def nanvar(
     check_arraylike("nanvar", a)
     x = asarray(a)
     dt = dtypes.to_inexact(x.dtype) if dtype is None else dtypes.check_user_dtype(dtype)
-    if dtype is not None and dtypes.is_complex(x.dtype) and not dtypes.is_complex(dt):
-        raise ValueError(
-            "jax.numpy.var does not yet support real dtype parameters when computing the variance of "
-            "an array of complex values. The semantics of numpy.var seem unclear in this case."
-        )
+    reductions.check_variance_dtype("var", x.dtype, None if dtype is None else dt)
     narrow = dtypes.is_float(dt) and dt.itemsize < 4
     wide = np.dtype(np.float32) if narrow else dt
     x = convert(x, wide)

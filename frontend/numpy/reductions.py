@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from .. import lax
 from ..core import dtypes
+from ..primitives.reductions import limits
 from ..transforms.jit import library_jit
 from .creation import fill_scalar, full_like
 from .util import (
@@ -21,13 +23,9 @@ from .util import (
     check_arraylike,
     convert,
     jit_as,
+    no_out,
     shape_of,
 )
-
-
-def _no_out(who: str, out: Any) -> None:
-    if out is not None:
-        raise NotImplementedError(f"The 'out' argument to jnp.{who} is not supported.")
 
 
 def _keep(x: Any, out: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
@@ -68,7 +66,14 @@ def _reduce(
     upcast: Callable[[Any], Any] | None = None,
     needs_initial: bool = False,
     boolean: bool = False,
+    accumulates: bool = False,
 ) -> Any:
+    """Reduce `a` by `op(x, axes)`, whose neutral element for a dtype is `identity(dtype)`.
+
+    `combine` joins the result with `initial`; `upcast` gives the result's dtype where none is asked
+    for; `boolean` reduces truth values. Where the operation `accumulates` rounding errors, 16-bit
+    floats are reduced in float32 and rounded once.
+    """
     check_arraylike(who, a)
     if where is not None:
         check_arraylike(who, where)
@@ -101,14 +106,7 @@ def _reduce(
 
         w = where
         x = select(w, x, fill_scalar(identity(result), result))
-    # 16-bit floats are summed in float32 and rounded once
-    narrow = (
-        combine is not None
-        and dt is None
-        and dtypes.is_float(result)
-        and result.itemsize < 4
-        and who in ("sum", "prod")
-    )
+    narrow = accumulates and dt is None and dtypes.is_float(result) and result.itemsize < 4
     work = convert(x, np.dtype(np.float32)) if narrow else x
     out = op(work, axes)
     if narrow:
@@ -139,11 +137,11 @@ def sum(
     promote_integers: bool = True,
 ) -> Any:
     """Sum over axes (all by default). Small integers are added in the default integer type."""
-    _no_out("sum", out)
+    no_out("sum", out)
     return _reduce(
         "sum", a, lambda x, ax: lax.reduce_sum(x, ax), lambda d: 0, axis, keepdims, dtype=dtype,
         initial=initial, where=where, combine=lax.add,
-        upcast=lambda d: sum_dtype(d, promote_integers),
+        upcast=lambda d: sum_dtype(d, promote_integers), accumulates=True,
     )  # fmt: skip
 
 
@@ -158,24 +156,12 @@ def prod(
     promote_integers: bool = True,
 ) -> Any:
     """Product over axes (all by default)."""
-    _no_out("prod", out)
+    no_out("prod", out)
     return _reduce(
         "prod", a, lambda x, ax: lax.reduce_prod(x, ax), lambda d: 1, axis, keepdims, dtype=dtype,
         initial=initial, where=where, combine=lax.mul,
-        upcast=lambda d: sum_dtype(d, promote_integers),
+        upcast=lambda d: sum_dtype(d, promote_integers), accumulates=True,
     )  # fmt: skip
-
-
-def _lowest(d: Any) -> Any:
-    if dtypes.is_inexact(d):
-        return -np.inf
-    return False if dtypes.is_bool(d) else dtypes.iinfo(d).min
-
-
-def _highest(d: Any) -> Any:
-    if dtypes.is_inexact(d):
-        return np.inf
-    return True if dtypes.is_bool(d) else dtypes.iinfo(d).max
 
 
 def max(
@@ -187,9 +173,9 @@ def max(
     where: Any = None,
 ) -> Any:
     """Maximum over axes; NaN where there is one. Raises ValueError for no elements."""
-    _no_out("max", out)
+    no_out("max", out)
     return _reduce(
-        "max", a, lax.reduce_max, _lowest, axis, keepdims, initial=initial, where=where,
+        "max", a, lax.reduce_max, lambda d: limits(d)[0], axis, keepdims, initial=initial, where=where,
         combine=lax.max, needs_initial=True,
     )  # fmt: skip
 
@@ -203,9 +189,9 @@ def min(
     where: Any = None,
 ) -> Any:
     """Minimum over axes; NaN where there is one. Raises ValueError for no elements."""
-    _no_out("min", out)
+    no_out("min", out)
     return _reduce(
-        "min", a, lax.reduce_min, _highest, axis, keepdims, initial=initial, where=where,
+        "min", a, lax.reduce_min, lambda d: limits(d)[1], axis, keepdims, initial=initial, where=where,
         combine=lax.min, needs_initial=True,
     )  # fmt: skip
 
@@ -217,7 +203,7 @@ def all(
     a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
 ) -> Any:
     """Whether all elements along axes are nonzero."""
-    _no_out("all", out)
+    no_out("all", out)
     return _reduce(
         "all", a, lax.reduce_and, lambda d: True, axis, keepdims, where=where, boolean=True
     )
@@ -227,17 +213,14 @@ def any(
     a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
 ) -> Any:
     """Whether any element along axes is nonzero."""
-    _no_out("any", out)
+    no_out("any", out)
     return _reduce(
         "any", a, lax.reduce_or, lambda d: False, axis, keepdims, where=where, boolean=True
     )
 
 
 def _count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
-    n = 1
-    for i in axes:
-        n *= shape[i]
-    return n
+    return math.prod(shape[i] for i in axes)
 
 
 def mean(
@@ -250,7 +233,7 @@ def mean(
     where: Any = None,
 ) -> Any:
     """Mean over axes (all by default), in floating point."""
-    _no_out("mean", out)
+    no_out("mean", out)
     check_arraylike("mean", a)
     x = asarray(a)
     dt = dtypes.to_inexact(x.dtype) if dtype is None else dtypes.check_user_dtype(dtype)
@@ -265,7 +248,7 @@ def mean(
     if where is None:
         n: Any = fill_scalar(_count(x.shape, axes), wide)
     res = lax.div(total, n)
-    return convert(res, dt, weak) if wide != dt else (convert(res, dt, weak) if weak else res)
+    return convert(res, dt, weak) if wide != dt or weak else res
 
 
 def average(
@@ -342,12 +325,45 @@ def _var(
     return convert(out, result)
 
 
-def _ddof(ddof: Any, correction: Any) -> Any:
-    if correction is None:
-        return ddof
-    if ddof != 0:
-        raise ValueError("ddof and correction can't be provided simultaneously.")
-    return correction
+def check_variance_dtype(who: str, x_dtype: Any, dtype: Any) -> None:
+    """Raise ValueError where the variance of complex numbers is asked for in a real dtype."""
+    if dtype is not None and dtypes.is_complex(x_dtype) and not dtypes.is_complex(dtype):
+        raise ValueError(
+            f"jax.numpy.{who} does not yet support real dtype parameters when computing the "
+            f"variance of an array of complex values. The semantics of numpy.{who} seem unclear in "
+            "this case."
+        )
+
+
+def _variance(
+    who: str,
+    run: Callable,
+    a: Any,
+    axis: Any,
+    dtype: Any,
+    out: Any,
+    ddof: Any,
+    keepdims: Any,
+    where: Any,
+    mean: Any,
+    correction: Any,
+) -> Any:
+    """What var and std do with their arguments before `run` computes."""
+    no_out(who, out)
+    check_arraylike(who, a)
+    if correction is not None:
+        if ddof != 0:
+            raise ValueError("ddof and correction can't be provided simultaneously.")
+        ddof = correction
+    return run(
+        a,
+        ddof,
+        axis=tuple(axis) if isinstance(axis, list) else axis,
+        dtype=dtype,
+        keepdims=bool(keepdims),
+        where=where,
+        mean_=mean,
+    )  # fmt: skip
 
 
 def var(
@@ -363,23 +379,10 @@ def var(
     correction: Any = None,
 ) -> Any:
     """Variance over axes, with divisor N - ddof; NaN where that is not positive."""
-    _no_out("var", out)
     check_arraylike("var", a)
     dt = None if dtype is None else dtypes.check_user_dtype(dtype)
-    if dt is not None and dtypes.is_complex(aval_of(a).dtype) and not dtypes.is_complex(dt):
-        raise ValueError(
-            "jax.numpy.var does not yet support real dtype parameters when computing the variance of an array of complex values. The semantics of numpy.var seem unclear in this case."
-        )
-    axis = tuple(axis) if isinstance(axis, list) else axis
-    return _var(
-        a,
-        _ddof(ddof, correction),
-        axis=axis,
-        dtype=dt,
-        keepdims=bool(keepdims),
-        where=where,
-        mean_=mean,
-    )
+    check_variance_dtype("var", aval_of(a).dtype, dt)
+    return _variance("var", _var, a, axis, dt, out, ddof, keepdims, where, mean, correction)
 
 
 @library_jit(static_argnames=("axis", "dtype", "keepdims"))
@@ -410,21 +413,10 @@ def std(
     correction: Any = None,
 ) -> Any:
     """Standard deviation over axes: the square root of `var`."""
-    _no_out("std", out)
-    check_arraylike("std", a)
     dt = None if dtype is None else dtypes.check_user_dtype(dtype)
     if dt is not None and not dtypes.is_inexact(dt):
         raise ValueError(f"dtype argument to jnp.std must be inexact; got {dt}")
-    axis = tuple(axis) if isinstance(axis, list) else axis
-    return _std(
-        a,
-        _ddof(ddof, correction),
-        axis=axis,
-        dtype=dt,
-        keepdims=bool(keepdims),
-        where=where,
-        mean_=mean,
-    )
+    return _variance("std", _std, a, axis, dt, out, ddof, keepdims, where, mean, correction)
 
 
 @library_jit(static_argnames=("axis", "keepdims"))
@@ -434,7 +426,7 @@ def _ptp(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
     """Range over axes: maximum minus minimum."""
-    _no_out("ptp", out)
+    no_out("ptp", out)
     check_arraylike("ptp", a)
     return _ptp(a, axis=tuple(axis) if isinstance(axis, list) else axis, keepdims=keepdims)
 
@@ -453,7 +445,7 @@ def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 
 def _arg(who: str, op: Callable, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
-    _no_out(who, out)
+    no_out(who, out)
     check_arraylike(who, a)
     x = asarray(a)
     flat = axis is None
@@ -519,7 +511,7 @@ def _make_cumulative(name: str, op: Callable, fill: Any, doc: str) -> Callable:
     run = library_jit(body, static_argnames=("axis", "dtype"))
 
     def f(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
-        _no_out(name, out)
+        no_out(name, out)
         check_arraylike(name, a)
         dt = None if dtype is None else dtypes.check_user_dtype(dtype)
         return run(a, axis=axis, dtype=dt)
