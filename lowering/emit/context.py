@@ -119,9 +119,12 @@ class EmitContext(ModuleText):
             # The tensor form is seldom wanted as well; both may exist.
             value.scalar = b.load(loaded, value.type)
             return value.scalar
-        name = self.tensor(value)
+        # a view without dimensions reads the only element of its base
+        source = value.base if value.kind == VIEW else value
+        name = self.tensor(source)
         b = self.scalars()
-        element = b(f"tensor.extract {name}[] : {value.tensor_type}")
+        at = ", ".join([self.index(0)] * source.ndim)
+        element = b(f"tensor.extract {name}[{at}] : {source.tensor_type}")
         loaded = b.load(element, value.type)
         if self._journal is not None:
             self._journal.append((value, value.kind, value.name, value.scalar))
