@@ -39,6 +39,8 @@ from .placement import (
     make_array_from_single_device_arrays,
     reshard,
 )
+from .pmap import pmap
+from .shard_map import shard_map
 from .transforms.abstract import ShapeDtypeStruct, eval_shape, make_jaxpr
 from .transforms.autodiff import (
     grad,
@@ -229,12 +231,14 @@ __all__ = [
     "make_array_from_single_device_arrays",
     "make_jaxpr",
     "make_mesh",
+    "pmap",
     "process_count",
     "process_index",
     "process_indices",
     "remat",
     "reshard",
     "set_mesh",
+    "shard_map",
     "value_and_grad",
     "vjp",
     "vmap",

@@ -257,7 +257,9 @@ def default_device_changed(*_: Any) -> None:
     from ..runtime import set_default_device
 
     local = config.overridden(config.default_device)
-    set_default_device(_number(config.default_device.global_value), -1 if local is None else _number(local))
+    set_default_device(
+        _number(config.default_device.global_value), -1 if local is None else _number(local)
+    )
 
 
 def _number(device: Any) -> int:

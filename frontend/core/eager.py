@@ -130,7 +130,7 @@ def _on_its_device(prim: Primitive, args: Sequence[Any], params: dict) -> Any:
         where = a
     if sharded:
         avals = tuple([a.aval if type(a) is ArrayImpl else get_aval(a) for a in args])
-        return run_compiled(prim, args, avals, result_avals(prim, avals, params), params)
+        return run_sharded(prim, args, avals, params)
     if where is None:
         return _evaluate(prim, args, params)
     out = on_device(where._device_id, _evaluate, prim, args, params)
@@ -231,6 +231,10 @@ def check_finite(where: str, results: Sequence[Any]) -> None:
 def _no_compiler(*args: Any) -> Any:
     raise RuntimeError("the compiler is not loaded")
 
+
+#: Runs (primitive, args, avals, params) where an argument is on several devices; set by
+#: transforms/spmd.py.
+run_sharded: Callable[..., Any] = _no_compiler
 
 #: Runs (primitive, args, avals, out_avals, params) compiled; set by transforms/jit.py.
 run_compiled: Callable[..., Any] = _no_compiler

@@ -10,6 +10,7 @@ operation by name:
 * `transpose(primitive, cts, args, params)` -> one cotangent (or None, or Zero) for each argument;
   the linear arguments are `UndefinedPrimal`
 * `batch(primitive, axis, args, dims, params)` -> (out, dim out); dims are ints or None
+* optional: `jet(primitive, primals, series, params)` -> (out, series of out)
 * optional, for primitives that carry functions: `evaluate`, `stage`, `partial_eval`, `split`
 * optional, for primitives that run Python in the midst of a program: `host(params, where)` -> a
   function of arrays to a sequence of arrays; `where` is the user's source line for messages
@@ -90,6 +91,7 @@ class Primitive:
         stage: Callable[..., Any] | None = None,
         partial_eval: Callable[..., Any] | None = None,
         split: Callable[..., Any] | None = None,
+        jet: Callable[..., Any] | None = None,
         axis_names: Callable[[dict], tuple] | None = None,
         dce: Callable[..., Any] | None = None,
         params_text: Callable[[Any], dict] | None = None,
@@ -113,6 +115,8 @@ class Primitive:
         self.partial_eval = partial_eval
         # Partial evaluation under a policy, see transforms/recompute.py.
         self.split = split
+        # Power series, see core/series.py; without a rule the jvp rule serves.
+        self.jet = jet
         self.axis_names = axis_names
         self.dce = dce
         self.params_text = params_text
@@ -128,6 +132,10 @@ class Primitive:
         # Whether the result takes no work worth mentioning (a reshape, a broadcast, an iota, a
         # conversion): differentiation then runs it again rather than have the result stored.
         self.free = free
+        # Where the primitive's programs run: `mesh_of(params)` is a mesh or None.
+        self.mesh_of: Callable[[dict], Any] | None = None
+        # How it runs on parts of its operands, see primitives/partition.py.
+        self.partition: Callable[..., Any] | None = None
         self._evaluate = evaluate
         # Result avals by argument avals and parameters; kept by eager evaluation.
         self.results: dict[tuple, Any] = {}

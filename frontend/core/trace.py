@@ -85,25 +85,25 @@ class Tracer:
             raise errors.TracerBoolConversionError(self)
         return bool(value)
 
-    def _as_python(self, kind: type) -> Any:
-        value = self._concrete()
-        if value is None:
-            raise errors.ConcretizationTypeError(
-                self,
-                f"The problem arose with the `{kind.__name__}` function. If trying to convert the "
-                f"data type of a value, try using `x.astype({kind.__name__})` or `jnp.array(x, "
-                f"{kind.__name__})` instead.",
-            )
-        return kind(value)
+    def _no_python(self, kind: type) -> errors.ConcretizationTypeError:
+        return errors.ConcretizationTypeError(
+            self,
+            f"The problem arose with the `{kind.__name__}` function. If trying to convert the "
+            f"data type of a value, try using `x.astype({kind.__name__})` or `jnp.array(x, "
+            f"{kind.__name__})` instead.",
+        )
 
     def __int__(self) -> int:
-        return self._as_python(int)
+        return int(self._if_concrete(self._no_python(int)))
+
+    # A value that is differentiated is known, but what is computed from its Python float or its
+    # NumPy array would be missing from the derivative without a word.
 
     def __float__(self) -> float:
-        return self._as_python(float)
+        raise self._no_python(float)
 
     def __complex__(self) -> complex:
-        return self._as_python(complex)
+        raise self._no_python(complex)
 
     def __index__(self) -> int:
         value = self._concrete()
@@ -112,21 +112,15 @@ class Tracer:
         return value.__index__()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        value = self._concrete()
-        if value is None:
-            raise errors.TracerArrayConversionError(self)
-        return value.__array__(dtype, copy=copy)
+        raise errors.TracerArrayConversionError(self)
 
     def __hash__(self) -> int:
         raise TypeError(f"unhashable type: {type(self)}")
 
     def tolist(self) -> Any:
-        value = self._concrete()
-        if value is None:
-            raise errors.ConcretizationTypeError(
-                self, "The tolist() method was called on a traced array."
-            )
-        return value.tolist()
+        raise errors.ConcretizationTypeError(
+            self, "The tolist() method was called on a traced array."
+        )
 
     def item(self, *args: Any) -> Any:
         value = self._concrete()
@@ -214,6 +208,8 @@ class _State(threading.local):
     def __init__(self) -> None:
         self.trace: Trace = eval_trace
         self.axis_env: tuple[tuple[Any, int], ...] = ()
+        # Those of the named axes that devices are on.
+        self.manual_axes: frozenset = frozenset()
 
 
 state = _State()

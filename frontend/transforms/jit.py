@@ -24,6 +24,7 @@ from ..core.rules import Zero, is_undefined
 from ..core.staging import DebugInfo, trace_to_closed, trace_to_jaxpr
 from ..core.trace import Tracer, eval_trace, set_trace, state
 from ..core.tracebacks import boundary
+from . import spmd
 from .api_util import (
     FlatFun,
     Hashed,
@@ -37,9 +38,10 @@ from .api_util import (
 from .batching import batch_jaxpr
 from .cache_misses import explain
 from .checkify import checkify_call
+from .jet import jet_call
 from .jvp import jvp_jaxpr
 from .partial_eval import dce_closed, partial_eval_jaxpr
-from .programs import Program, check_compiler_options, clear_eager_programs, program_of
+from .programs import check_compiler_options, clear_eager_programs, program_of
 from .recompute import split_call
 from .transpose import transpose_jaxpr
 
@@ -56,11 +58,21 @@ def _evaluate(primitive: Primitive, args: Sequence[Any], params: dict) -> list[A
     closed = params["jaxpr"]
     if config.disable_jit.value:
         return eval_jaxpr(closed.jaxpr, closed.consts, *args)
-    return program_of_call(params)(args)
+    return program_of_call(params, args)(args)
 
 
-def program_of_call(params: dict) -> Program:
-    """The program of a jit equation."""
+def program_of_call(params: dict, args: Sequence[Any] = ()) -> Any:
+    """The program of a jit equation for concrete arguments: one for several devices where they, or
+    the jaxpr, are on several."""
+    placed = spmd.program_for(
+        params["jaxpr"],
+        params["name"],
+        args,
+        params["donated_invars"],
+        params.get("compiler_options_kvs", ()),
+    )
+    if placed is not None:
+        return placed
     return program_of(
         params["jaxpr"],
         params["name"],
@@ -191,6 +203,7 @@ jit_p = Primitive(
     batch=_batch,
     partial_eval=_partial_eval,
     split=split_call("jaxpr", _call_params),
+    jet=jet_call("jaxpr", lambda params, jaxpr, n: _call_params(params, jaxpr, n, False)),
     stage=_stage,
     dce=_dce,
     checkify=checkify_call(
@@ -395,7 +408,7 @@ class Jitted:
 
     def entry(self, program: TracedProgram, call: Call, params: dict) -> Any:
         """What the runtime needs to run this signature by itself, or None if it cannot."""
-        compiled = program_of_call(params)
+        compiled = program_of_call(params, [*program.hoisted, *call.leaves])
         plain = all(
             isinstance(a, ShapedArray)
             and not dtypes.is_extended(a.dtype)
@@ -416,13 +429,18 @@ def make_jit(fun: Callable[..., Any], **options: Any) -> Any:
     info = JitInfo(fun, **options)
     jitted = Jitted(info)
     wrapped = JitDispatch(jitted.miss, fun, info.static_argnums, info.static_argnames)
+    register(wrapped, fun, jitted)
+    return wrapped
+
+
+def register(wrapped: Any, fun: Callable[..., Any], jitted: Jitted) -> None:
+    """Make a dispatch object look like `fun`, and give it what users of jit expect."""
     functools.update_wrapper(wrapped, fun, updated=())
     wrapped._jit = jitted
     _all_jitted.add(jitted)
     from . import stages
 
     stages.attach(wrapped, jitted)
-    return wrapped
 
 
 def runs_eagerly(trace: Any) -> bool:
