@@ -24,7 +24,7 @@ from .control_flow_util import (
     join_consts,
     trace,
 )
-from .conversion import convert_weakly
+from .conversion import asarray, convert_weakly
 
 _T = TypeVar("_T")
 _none = object()
@@ -147,7 +147,7 @@ def switch(index: Any, branches: Sequence[Callable], *operands: Any, operand: An
     if config.disable_jit.value and not isinstance(index, Tracer):
         return branches[min(max(int(index), 0), last)](*operands)
     if isinstance(index, _scalars):
-        index = np.int32(min(max(int(index), 0), last))
+        index = np.asarray(index, aval.dtype).astype(np.int32)[()]
     else:
         index = convert_weakly(index, np.dtype(np.int32), False)
     index = clamp_p.bind(np.int32(0), index, np.int32(last))
@@ -174,7 +174,7 @@ def _choose(
     args = [*consts, *leaves]
     branches, forwarded = _forward(branches)
     made = iter(cond_p.bind(index, *args, branches=branches, **params))
-    outs = [next(made) if k is None else args[k] for k in forwarded]
+    outs = [next(made) if k is None else asarray(args[k]) for k in forwarded]
     return pytree.tree_unflatten(traced[0].out_tree, outs)
 
 

@@ -124,14 +124,20 @@ def trace(
             k == key
             and (owner is None or owner() is state.trace)
             and len(contents) == len(closed_over)
-            and all(a() is b for a, b in zip(contents, closed_over, strict=True))
+            and all(a is None or a() is b for a, b in zip(contents, closed_over, strict=True))
         ):
             return traced
     traced = _trace(f, in_tree, in_avals, traced_for)
     owner = weakref.ref(state.trace) if any(isinstance(c, Tracer) for c in traced.consts) else None
-    if len(known) >= _MAX_SIGNATURES:
-        known.pop(0)
-    known.append((key, [_reference(x) for x in closed_over], owner, traced))
+    # what the function itself changes while it is traced does not make it another function
+    after = _closure(f)
+    if after is not None and len(after) == len(closed_over):
+        if len(known) >= _MAX_SIGNATURES:
+            known.pop(0)
+        watched = [
+            _reference(x) if x is y else None for x, y in zip(closed_over, after, strict=True)
+        ]
+        known.append((key, watched, owner, traced))
     return traced
 
 

@@ -23,7 +23,7 @@ from .control_flow_util import (
     trace,
     trace_carry,
 )
-from .conversion import convert_weakly
+from .conversion import asarray, convert_weakly
 from .elementwise import add, lt
 from .scan import scan
 
@@ -93,7 +93,7 @@ class _Loop:
                 [x for x, f in zip(self.init, fixed, strict=True) if not f],
             )
         )
-        return [x if f else next(outs) for x, f in zip(self.init, fixed, strict=True)]
+        return [asarray(x) if f else next(outs) for x, f in zip(self.init, fixed, strict=True)]
 
 
 def _fix_carries(
