@@ -233,6 +233,19 @@ def dtype_name(dt: Any) -> str:
     return dt.name if isinstance(dt, ExtendedDType) else ("float0" if dt == float0 else dt.name)
 
 
+def dtype_named(name: str) -> Any:
+    """The dtype whose `dtype_name` is `name`. ValueError if there is none."""
+    if name == "float0":
+        return float0
+    for kind in ExtendedDType.__subclasses__():
+        if kind.name == name:
+            return kind()
+    try:
+        return np.dtype(name)
+    except TypeError:
+        raise ValueError(f"there is no dtype {name!r}") from None
+
+
 # --- promotion -----------------------------------------------------------------------------
 
 _WEAK = ("i*", "f*", "c*")

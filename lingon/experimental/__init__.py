@@ -8,7 +8,7 @@ from typing import Any as _Any
 from lingon.frontend.callbacks import io_callback
 
 #: Submodules that are imported when they are first used.
-_submodules = frozenset({"checkify"})
+_submodules = frozenset({"checkify", "jet", "serialize_executable"})
 
 __all__ = ["io_callback"]
 

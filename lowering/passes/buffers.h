@@ -53,6 +53,13 @@ inline bool rootsMayAlias(mlir::Value a, mlir::Value b) {
   return !(known(a) && known(b));
 }
 
+/// Whether a call passes nothing but numbers: then it touches no buffer.
+inline bool passesNumbersOnly(mlir::CallOpInterface call) {
+  return llvm::all_of(call.getArgOperands(), [](mlir::Value operand) {
+    return operand.getType().isIntOrFloat();
+  });
+}
+
 /// True unless `op`, with all that it contains, certainly leaves the buffer
 /// with the root `root` alone.
 inline bool mayTouch(mlir::Operation *op, mlir::Value root) {
@@ -60,8 +67,11 @@ inline bool mayTouch(mlir::Operation *op, mlir::Value root) {
     return false;
   return op
       ->walk([&](mlir::Operation *inner) {
-        if (llvm::isa<mlir::CallOpInterface>(inner))
+        if (auto call = llvm::dyn_cast<mlir::CallOpInterface>(inner)) {
+          if (passesNumbersOnly(call))
+            return mlir::WalkResult::advance();
           return mlir::WalkResult::interrupt();
+        }
         if (inner->getNumRegions() == 0 && mlir::isMemoryEffectFree(inner))
           return mlir::WalkResult::advance();
         for (mlir::Value operand : inner->getOperands())

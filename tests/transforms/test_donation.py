@@ -163,7 +163,7 @@ def test_a_training_step_allocates_nothing() -> None:
 def test_memory_analysis_counts_what_is_shared() -> None:
     f = lingon.jit(lambda x, y: (x + 1, y.sum()), donate_argnums=0)
     analysis = f.lower(owned(100), owned(7)).compile().memory_analysis()
-    assert analysis["alias_size_in_bytes"] == 400
+    assert analysis.alias_size_in_bytes == 400
 
 
 # --- buffers that others see -------------------------------------------------------------------

@@ -302,7 +302,7 @@ def test_memory_shrinks() -> None:
     assert kept_less < kept
     plain = _compiled(_plain_chain).memory_analysis()
     small = _compiled(_chain).memory_analysis()
-    assert small["temp_size_in_bytes"] < 0.7 * plain["temp_size_in_bytes"]
+    assert small.temp_size_in_bytes < 0.7 * plain.temp_size_in_bytes
 
 
 def test_recomputation_is_not_undone() -> None:
