@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from ..core.rules import (
     unary_transpose,
     zero_jvp,
 )
+from ..core.series import Series, bilinear_jet, linear_jet, product_term, series_ops
 from .checks import division_check, nan_check
 from .declare import (
     ANY,
@@ -132,6 +134,7 @@ add_p: Primitive = elementwise(
     lambda x, y: x + y,
     checkify=nan_check,
     jvp=_sum_jvp,
+    jet=linear_jet,
     transpose=operand_transposes(
         lambda ct, x, y: unbroadcast(ct, x.aval), lambda ct, x, y: unbroadcast(ct, y.aval)
     ),
@@ -144,6 +147,7 @@ sub_p: Primitive = elementwise(
     lambda x, y: x - y,
     checkify=nan_check,
     jvp=_sum_jvp,
+    jet=linear_jet,
     transpose=operand_transposes(
         lambda ct, x, y: unbroadcast(ct, x.aval),
         lambda ct, x, y: unbroadcast(neg_p.bind(ct), y.aval),
@@ -191,6 +195,7 @@ mul_p: Primitive = elementwise(
         lambda t, out, x, y, **p: mul_p.bind(x, t, **p),
     ),
     transpose=_mul_transpose,
+    jet=bilinear_jet,
     samples=lambda: with_params(binary_samples(*NUMBERS)(), out_dtype=None),
     params_text=hidden(out_dtype=None),
 )
@@ -200,6 +205,10 @@ mul_p.abstract_eval = _mul_dtype("mul")
 def mul(x: Any, y: Any) -> Any:
     """Elementwise product."""
     return mul_p.bind(x, y, out_dtype=None)
+
+
+series_ops.mul = mul
+series_ops.scale = lambda x, factor: mul(x, const(x, factor))
 
 
 def _integer_quotient(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -233,12 +242,28 @@ def _div_tangent_y(t: Any, out: Any, x: Any, y: Any) -> Any:
     return mul(mul(neg_p.bind(t), x), ops["integer_pow"].bind(y, y=-2))
 
 
+def _div_jet(
+    primitive: Primitive, primals: Sequence[Any], series: Sequence[Series | None], params: dict
+) -> Any:
+    """q b = a, solved order by order: q_k = (a_k - sum_{i>0} b_i q_{k-i}) / b_0."""
+    (a, b), (a_series, b_series) = primals, series
+    q = [div_p.bind(a, b)]
+    if b_series is None:
+        return q[0], [div_p.bind(x, b) for x in a_series or ()]
+    for k in range(1, len(b_series) + 1):
+        known = product_term(b_series[:k], q, k - 1)
+        top = neg_p.bind(known) if a_series is None else sub_p.bind(a_series[k - 1], known)
+        q.append(div_p.bind(top, b))
+    return q[0], q[1:]
+
+
 div_p: Primitive = elementwise(
     "div",
     (NUMBER, NUMBER),
     _div_reference,
     checkify=division_check,
     jvp=operand_jvps(lambda t, out, x, y: div_p.bind(t, y), _div_tangent_y),
+    jet=_div_jet,
     transpose=operand_transposes(
         lambda ct, x, y: unbroadcast(div_p.bind(ct, y), x.aval),
         None,
@@ -280,6 +305,7 @@ neg_p: Primitive = elementwise(
     (NUMBER,),
     lambda x: -x,
     jvp=operand_jvps(lambda t, out, x: neg_p.bind(t)),
+    jet=linear_jet,
     transpose=unary_transpose(lambda ct, aval: neg_p.bind(ct)),
     samples=unary_samples(*NUMBERS),
 )

@@ -12,6 +12,7 @@ from ..core.eager import from_numpy, quietly, to_numpy
 from ..core.primitive import Primitive, Sample, absent
 from ..core.rules import Zero, instantiate, linear_jvp, unary_transpose, zero_jvp
 from ..core.trace import Tracer
+from ..transforms.jet import conversion
 from ..transforms.recompute import pins
 from .arithmetic import BF16, C64, F16, F32
 from .declare import (
@@ -122,12 +123,22 @@ def _convert_stage(primitive: Primitive, trace: Any, args: Any, params: dict) ->
     return trace.default_process(primitive, args, params)
 
 
+def _convert_jet(primitive: Primitive, primals: Any, series: Any, params: dict) -> Any:
+    out = primitive.bind(*primals, **params)
+    if not dtypes.is_inexact(params["new_dtype"]):
+        return out, None
+    return out, [primitive.bind(c, **params) for c in series[0]]
+
+
+_convert_jet.discrete = True  # type: ignore[attr-defined]  # integers that become floats
+
 convert_element_type_p: Primitive = Primitive(
     "convert_element_type",
     free=True,
     abstract=_convert_abstract,
     reference=_convert_reference,
     jvp=_convert_jvp,
+    jet=_convert_jet,
     transpose=unary_transpose(_convert_transpose),
     batch=batch_elementwise,
     samples=_convert_samples,
@@ -311,6 +322,9 @@ def _own_precision(aval: Any) -> tuple[Primitive, dict]:
 
 
 pins.operation = _own_precision
+conversion.convert = lambda x, dtype: convert_element_type_p.bind(
+    x, new_dtype=dtype, weak_type=bool(get_aval(x).weak_type), sharding=None
+)
 
 # --- identities ----------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from ..core import dtypes
 from ..core.avals import ShapedArray, get_aval
 from ..core.primitive import Primitive, Sample
 from ..core.rules import Zero, batch_rule, is_undefined, operand_jvps
+from ..core.series import bilinear_jet
 from .arithmetic import BF16, C64, F16, F32
 from .checks import nan_check
 from .declare import ops
@@ -305,6 +306,7 @@ dot_general_p: Primitive = Primitive(
         lambda t, out, x, y, **p: dot_general_p.bind(t, y, **p),
         lambda t, out, x, y, **p: dot_general_p.bind(x, t, **p),
     ),
+    jet=bilinear_jet,
     transpose=_dot_transpose,
     batch=batch_rule(_dot_batch),
     samples=_dot_samples,

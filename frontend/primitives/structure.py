@@ -25,6 +25,7 @@ from ..core.rules import (
 )
 from ..core.trace import Tracer
 from ..transforms.batching import moves
+from ..transforms.jet import conversion
 from .declare import (
     batch_elementwise,
     check_dtype,
@@ -444,5 +445,6 @@ def _broadcast(x: Any, size: int, dst: int) -> Any:
 
 vspace.zeros = zeros
 vspace.add = add_any_p.bind
+conversion.broadcast = full
 moves.moveaxis = _moveaxis
 moves.broadcast = _broadcast

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..core.primitive import Primitive, Sample, absent
 from ..core.rules import operand_jvps, zero_jvp
+from ..core.series import Series, differentiate, integrate, product_term, scale
 from .arithmetic import (
     BF16,
     C64,
@@ -30,6 +31,22 @@ add, sub, div, neg = add_p.bind, sub_p.bind, div_p.bind, neg_p.bind
 square = square_p.bind
 
 
+def _jet_rule(f: Callable[..., Any]) -> Callable[..., Any]:
+    def rule(
+        primitive: Primitive, primals: Sequence[Any], series: Sequence[Series], params: dict
+    ) -> Any:
+        out = primitive.bind(*primals, **params)
+        full = f(out, differentiate(series[0]), primals[0])
+        return out, full[1:]
+
+    return rule
+
+
+def _next(slope: Series, factor: Series, k: int) -> Any:
+    """Order k of the integral of slope * factor."""
+    return scale(product_term(slope, factor, k - 1), 1 / k)
+
+
 def _unary(
     name: str,
     ref: Callable[..., Any],
@@ -39,8 +56,12 @@ def _unary(
     kinds: tuple[str, ...] = INEXACT,
     low: float = -2.0,
     high: float = 2.0,
+    jet: Callable[..., Any] | None = None,
 ) -> Primitive:
-    """A unary function; `tangent(t, out, x)`. With `accuracy` it has that parameter."""
+    """A unary function; `tangent(t, out, x)`. With `accuracy` it has that parameter.
+
+    `jet(out, slope, x)` gives the series of the result from order 0, `slope` being that of x'.
+    """
     ds = (F32, BF16, F16, C64) if "complexfloating" in kinds else (F32, BF16, F16)
     rule = (lambda t, out, x, accuracy: tangent(t, out, x)) if accuracy else tangent
     samples = (
@@ -53,6 +74,7 @@ def _unary(
         (kinds,),
         ref,
         jvp=operand_jvps(rule),
+        jet=_jet_rule(jet) if jet is not None else None,
         transpose=absent("it is not linear"),
         samples=samples,
         params_text=hidden(accuracy=None) if accuracy else None,
@@ -71,7 +93,16 @@ def rsqrt(x: Any) -> Any:
 
 # --- exponential and logarithm --------------------------------------------------------------
 
-exp_p: Primitive = _unary("exp", np.exp, lambda t, out, x: mul(t, out), accuracy=True)
+
+def _exp_jet(out: Any, slope: Series, x: Any) -> Series:
+    """y' = y x'."""
+    y = [out]
+    for k in range(1, len(slope) + 1):
+        y.append(_next(slope, y, k))
+    return y
+
+
+exp_p: Primitive = _unary("exp", np.exp, lambda t, out, x: mul(t, out), accuracy=True, jet=_exp_jet)
 
 
 def _exp2_reference(x: np.ndarray) -> np.ndarray:
@@ -86,7 +117,20 @@ exp2_p: Primitive = _unary("exp2", _exp2_reference, _exp2_tangent, accuracy=True
 expm1_p: Primitive = _unary(
     "expm1", np.expm1, lambda t, out, x: mul(t, add(out, const(x, 1))), accuracy=True
 )
-log_p: Primitive = _unary("log", np.log, lambda t, out, x: div(t, x), accuracy=True, low=0.5)
+
+
+def _log_jet(out: Any, slope: Series, x: Any) -> Series:
+    """x y' = x', solved order by order for y'."""
+    xs = [x, *integrate(slope)]
+    dy = [div(slope[0], x)]
+    for k in range(1, len(slope)):
+        dy.append(div(sub(slope[k], product_term(xs[1:], dy, k - 1)), x))
+    return [out, *integrate(dy)]
+
+
+log_p: Primitive = _unary(
+    "log", np.log, lambda t, out, x: div(t, x), accuracy=True, low=0.5, jet=_log_jet
+)
 log1p_p: Primitive = _unary(
     "log1p", np.log1p, lambda t, out, x: div(t, add(x, const(x, 1))), accuracy=True, low=-0.5
 )
@@ -96,18 +140,54 @@ def _logistic_reference(x: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-x))
 
 
+def _logistic_jet(out: Any, slope: Series, x: Any) -> Series:
+    """y' = y (1 - y) x'."""
+    y, z = [out], [sub(const(x, 1), out)]
+    for k in range(1, len(slope) + 1):
+        factor = [product_term(y, z, i) for i in range(k)]
+        y.append(_next(slope, factor, k))
+        z.append(neg(y[k]))
+    return y
+
+
 logistic_p: Primitive = _unary(
     "logistic",
     _logistic_reference,
     lambda t, out, x: mul(t, mul(out, sub(const(x, 1), out))),
     accuracy=True,
+    jet=_logistic_jet,
 )
 
 # --- trigonometric --------------------------------------------------------------------------
 
-sin_p: Primitive = _unary("sin", np.sin, lambda t, out, x: mul(t, call(cos_p, x)), accuracy=True)
+
+def _pair_jet(other: Callable[[Any], Any], first: int, second: int) -> Callable[..., Series]:
+    """y' = first z x' and z' = second y x', with z = other(x)."""
+
+    def jet(out: Any, slope: Series, x: Any) -> Series:
+        y, z = [out], [other(x)]
+        for k in range(1, len(slope) + 1):
+            dy, dz = _next(slope, z, k), _next(slope, y, k)
+            y.append(dy if first > 0 else neg(dy))
+            z.append(dz if second > 0 else neg(dz))
+        return y
+
+    return jet
+
+
+sin_p: Primitive = _unary(
+    "sin",
+    np.sin,
+    lambda t, out, x: mul(t, call(cos_p, x)),
+    accuracy=True,
+    jet=_pair_jet(lambda x: call(cos_p, x), 1, -1),
+)
 cos_p: Primitive = _unary(
-    "cos", np.cos, lambda t, out, x: neg(mul(t, call(sin_p, x))), accuracy=True
+    "cos",
+    np.cos,
+    lambda t, out, x: neg(mul(t, call(sin_p, x))),
+    accuracy=True,
+    jet=_pair_jet(lambda x: call(sin_p, x), -1, 1),
 )
 tan_p: Primitive = _unary(
     "tan",
@@ -157,8 +237,18 @@ atan2_p: Primitive = elementwise(
 
 # --- hyperbolic ------------------------------------------------------------------------------
 
-sinh_p: Primitive = _unary("sinh", np.sinh, lambda t, out, x: mul(t, cosh_p.bind(x)))
-cosh_p: Primitive = _unary("cosh", np.cosh, lambda t, out, x: mul(t, sinh_p.bind(x)))
+sinh_p: Primitive = _unary(
+    "sinh",
+    np.sinh,
+    lambda t, out, x: mul(t, cosh_p.bind(x)),
+    jet=_pair_jet(lambda x: cosh_p.bind(x), 1, 1),
+)
+cosh_p: Primitive = _unary(
+    "cosh",
+    np.cosh,
+    lambda t, out, x: mul(t, sinh_p.bind(x)),
+    jet=_pair_jet(lambda x: sinh_p.bind(x), 1, 1),
+)
 
 
 def _tanh_tangent(t: Any, out: Any, x: Any) -> Any:
@@ -166,7 +256,19 @@ def _tanh_tangent(t: Any, out: Any, x: Any) -> Any:
     return mul(add(t, mul(t, out)), sub(const(x, 1), out))
 
 
-tanh_p: Primitive = _unary("tanh", np.tanh, _tanh_tangent, accuracy=True)
+def _tanh_jet(out: Any, slope: Series, x: Any) -> Series:
+    """y' = (1 + y)(1 - y) x'."""
+    one = const(x, 1)
+    y, up, down = [out], [add(one, out)], [sub(one, out)]
+    for k in range(1, len(slope) + 1):
+        factor = [product_term(up, down, i) for i in range(k)]
+        y.append(_next(slope, factor, k))
+        up.append(y[k])
+        down.append(neg(y[k]))
+    return y
+
+
+tanh_p: Primitive = _unary("tanh", np.tanh, _tanh_tangent, accuracy=True, jet=_tanh_jet)
 asinh_p: Primitive = _unary(
     "asinh", np.arcsinh, lambda t, out, x: mul(t, rsqrt(add(square(x), const(x, 1))))
 )

@@ -25,6 +25,7 @@ from .api_util import (
 )
 from .batching import batch_jaxpr
 from .checkify import checkify_call
+from .jet import jet_call
 from .jvp import jvp_jaxpr
 from .partial_eval import dce_closed, partial_eval_jaxpr
 from .recompute import Policy, split_call, split_jaxpr
@@ -224,6 +225,7 @@ remat_p = Primitive(
     batch=_batch,
     partial_eval=_partial_eval,
     split=split_call("jaxpr", _split_params),
+    jet=jet_call("jaxpr", lambda params, jaxpr, n: _split_params(params, jaxpr, n, False)),
     dce=_dce,
     checkify=checkify_call("jaxpr", _more_operands),
     axis_names=_axis_names,

@@ -1,0 +1,5 @@
+"""Taylor-mode differentiation."""
+
+from lingon.frontend.transforms.jet import jet
+
+__all__ = ["jet"]
