@@ -125,7 +125,9 @@ def debug_print(
 
     def _debug_print(fmt: str, *args: Any, **kwargs: Any) -> None:
         if not isinstance(fmt, str):
-            raise TypeError(f"expected str, got {type(fmt).__module__}.{type(fmt).__name__}")
+            t = type(fmt)
+            module = "" if t.__module__ == "builtins" else t.__module__ + "."
+            raise TypeError(f"expected str, got {module}{t.__name__}")
         placeholders = any(field is not None for _, field, _, _ in string.Formatter().parse(fmt))
         if not skip_format_check:
             # fields like {x.shape} and {x:.2f} are checked when the value is there
