@@ -78,7 +78,8 @@ _options: dict[str, Option] = {}
 
 def trace_key() -> tuple:
     """The values of all options that can change what a function traces or compiles to."""
-    return tuple(o.value for o in _options.values() if o.affects_tracing)
+    f = _fast
+    return f.trace_key if f.epoch == _global_epoch else eager_state().trace_key
 
 
 def trace_key_names() -> list[str]:
@@ -128,6 +129,7 @@ class _Fast(threading.local):
     x64: bool | None = None
     check_finite = False
     promotion = "standard"
+    trace_key: tuple = ()
     epoch = -1
 
 
@@ -142,12 +144,13 @@ def x64_enabled() -> bool:
 
 
 def eager_state() -> _Fast:
-    """`x64` and `check_finite` (debug_nans or debug_infs) as they hold in this thread."""
+    """`x64`, `check_finite` (debug_nans or debug_infs) and `trace_key` as they hold in this thread."""
     f = _fast
     if f.epoch != _global_epoch:
         f.x64 = bool(enable_x64.value)
         f.check_finite = bool(debug_nans.value or debug_infs.value)
         f.promotion = dtype_promotion.value
+        f.trace_key = tuple([o.value for o in _options.values() if o.affects_tracing])
         f.epoch = _global_epoch
     return f
 
