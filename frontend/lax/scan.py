@@ -18,7 +18,7 @@ from ..transforms.batching import Axis, batch_jaxpr
 from ..transforms.vmap import vmap
 from .control_flow_util import Traced, check_carry, check_leaves, leaf_paths, trace, trace_carry
 from .indexing import index_in_dim, slice_in_dim
-from .structure import concatenate, expand_dims, reshape
+from .structure import concatenate, expand_dims, reshape, slice
 
 __all__ = ["map", "scan"]
 
@@ -152,7 +152,7 @@ def _unroll(unroll: Any, length: int) -> int:
 
 def _slice_aval(x: Any) -> ShapedArray:
     a = get_aval(x)
-    return ShapedArray(a.shape[1:], a.dtype, a.weak_type)
+    return a.update(shape=a.shape[1:])
 
 
 # --- the loop ------------------------------------------------------------------------------
@@ -283,27 +283,32 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
         return pytree.tree_unflatten(traced.out_tree, ys)
     count, rest = divmod(n, batch_size)
     dims = (None,) * len(consts) + (0,) * len(flat)
-    chunks: list[list[Any]] = []
+
+    def batch(size: int) -> ClosedJaxpr:
+        return batch_jaxpr(body, Axis(size), dims, True)[0]
+
+    ys: list[Any] = []
     if count:
-        whole = [x if not rest else slice_in_dim(x, 0, n - rest) for x in flat]
+        whole = [_rows(x, 0, n - rest) if rest else x for x in flat]
         rows = [reshape(x, (count, batch_size, *get_aval(x).shape[1:])) for x in whole]
-    if rest:
-        tail = [slice_in_dim(x, n - rest, n) for x in flat]
+    tail = [_rows(x, n - rest, n) for x in flat] if rest and count else flat
     if count:
-        step, _ = batch_jaxpr(body, Axis(batch_size), dims, True)
-        _, ys = _bind(step, consts, [], rows, count)
-    if rest:
-        last, _ = batch_jaxpr(body, Axis(rest), dims, True)
-        chunks.append(eval_jaxpr(last.jaxpr, last.consts, *consts, *tail))
-    if count:
-        chunks.insert(0, [reshape(y, (n - rest, *get_aval(y).shape[2:])) for y in ys])
-    if not chunks:
-        empty, _ = batch_jaxpr(body, Axis(0), dims, True)
-        chunks.append(eval_jaxpr(empty.jaxpr, empty.consts, *consts, *flat))
-    outs = chunks[0] if len(chunks) == 1 else [
-        concatenate(pieces, 0) for pieces in zip(*chunks, strict=True)
-    ]  # fmt: skip
+        _, ys = _bind(batch(batch_size), consts, [], rows, count)
+    last: list[Any] = []
+    if rest or not count:
+        step = batch(rest)
+        last = eval_jaxpr(step.jaxpr, step.consts, *consts, *tail)
+    outs = []
+    for i in range(traced.out_tree.num_leaves):
+        pieces = [reshape(ys[i], (n - rest, *get_aval(ys[i]).shape[2:]))] if count else []
+        pieces += last[i : i + 1]
+        outs.append(pieces[0] if len(pieces) == 1 else concatenate(pieces, 0))
     return pytree.tree_unflatten(traced.out_tree, outs)
+
+
+def _rows(x: Any, start: int, stop: int) -> Any:
+    shape = get_aval(x).shape
+    return slice(x, (start, *(0,) * (len(shape) - 1)), (stop, *shape[1:]))
 
 
 def _map_in_python(

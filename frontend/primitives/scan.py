@@ -17,6 +17,7 @@ import numpy as np
 from ...runtime import ArrayImpl
 from ..core import config, dtypes, eager
 from ..core.avals import ShapedArray, get_aval
+from ..core.fingerprint import canonical
 from ..core.interpreter import eval_jaxpr
 from ..core.jaxpr import ClosedJaxpr, DropVar, JaxprEqn, axis_names
 from ..core.primitive import Primitive, Sample
@@ -138,16 +139,23 @@ def _evaluate(primitive: Primitive, args: Sequence[Any], params: dict) -> list[A
         outs = run(args, **params)
         avals = primitive.abstract_eval(*[get_aval(a) for a in args], **params)
         return [_typed(o, a) for o, a in zip(outs, avals, strict=True)]
-    loop = {k: v for k, v in params.items() if k != "jaxpr"}
+    return program_of(_loop(params), "scan", (), True)([eager.as_array(a) for a in args])
+
+
+def _loop(params: dict) -> ClosedJaxpr:
+    """The loop as a program; bodies of one structure have one program."""
+    body: ClosedJaxpr = params["jaxpr"]
+    key = ("scan program", *[v for k, v in params.items() if k != "jaxpr"])
 
     def make() -> ClosedJaxpr:
-        avals = operand_avals(
-            params["jaxpr"], params["length"], params["num_consts"], params["num_carry"]
-        )
-        return trace_to_closed(lambda *xs: primitive.bind(*xs, **params), avals)
+        first = canonical(body)
+        if first is not body:
+            return _loop({**params, "jaxpr": first})
+        length, nc, nk = params["length"], params["num_consts"], params["num_carry"]
+        avals = operand_avals(body, length, nc, nk)
+        return trace_to_closed(lambda *xs: scan_p.bind(*xs, **params), avals)
 
-    closed = params["jaxpr"].derived(("scan program", *loop.values()), make)
-    return program_of(closed, "scan", (), True)([eager.as_array(a) for a in args])
+    return body.derived(key, make)
 
 
 def _typed(x: Any, aval: Any) -> Any:

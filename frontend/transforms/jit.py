@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...runtime import JitDispatch
-from ..core import config, dtypes, eager, pytree
+from ..core import config, dtypes, eager, fingerprint, pytree
 from ..core.avals import ShapedArray
 from ..core.bounded_cache import BoundedCache
 from ..core.interpreter import eval_jaxpr
@@ -500,6 +500,7 @@ def make_closed_jaxpr(f: Callable[..., Any], call: Call, traced_for: str = "make
 def clear_caches() -> None:
     """Forget all traced and compiled programs."""
     clear_eager_programs()
+    fingerprint.forget()
     for j in list(_all_jitted):
         j.cache.clear()
     JitDispatch.clear_all()
