@@ -137,11 +137,11 @@ class FlatFun:
         if not self.has_aux:
             flat, self.out_tree = pytree.tree_flatten(out)
             return flat
-        if not isinstance(out, tuple) or len(out) != 2:
+        if not isinstance(out, (tuple, list)) or len(out) != 2:
+            length = f" of length {len(out)}" if isinstance(out, (tuple, list)) else ""
             raise TypeError(
-                f"With has_aux=True the function {fun_name(self.f)} must return a pair (output, "
-                f"auxiliary data), got {type(out).__name__}"
-                + (f" of length {len(out)}" if isinstance(out, tuple) else "")
+                "expected function with aux output to return a two-element tuple, but "
+                f"{fun_name(self.f)} returned a value of type {type(out)}{length}"
             )
         flat, self.out_tree = pytree.tree_flatten(out[0])
         aux, self.aux_tree = pytree.tree_flatten(out[1])

@@ -14,6 +14,7 @@ from ..core.staging import trace_to_jaxpr
 from ..core.tracebacks import boundary
 from ..tree_util import Partial
 from .api_util import FlatFun, check_callable, debug_info, fun_name, fun_where, wraps
+from .fused import fuse
 from .jvp import jvp_flat
 from .linearize import Linearized, linearize_flat
 from .transpose import backward_pass
@@ -146,15 +147,7 @@ def _linearize(
     aux_leaves: list[Any] = []
 
     def run(*xs: Any) -> list[Any]:
-        try:
-            outs = flat(*xs)
-        except TypeError as e:
-            if has_aux and "must return a pair" in str(e):
-                raise TypeError(
-                    "expected function with aux output to return a two-element tuple, but "
-                    + str(e).split(", got ")[-1].join(("got ", ""))
-                ) from None
-            raise
+        outs = flat(*xs)
         n = flat.out_tree.num_leaves
         _check_outputs_valid(f, outs[:n], who)
         aux_leaves[:] = outs[n:]
@@ -230,7 +223,11 @@ def _value_and_grad(
         g = grads[0] if single else tuple(grads)
         return ((value, aux), g) if has_aux else (value, g)
 
-    return value_and_grad_f
+    return fuse(fun, value_and_grad_f, (who, _hashable(argnums), has_aux, holomorphic, allow_int))
+
+
+def _hashable(argnums: Any) -> Any:
+    return tuple(argnums) if isinstance(argnums, list) else argnums
 
 
 def _one_like(aval: Any) -> Any:
@@ -259,7 +256,7 @@ def grad(
         value, g = f(*args, **kwargs)
         return (g, value[1]) if has_aux else g
 
-    return grad_f
+    return fuse(fun, grad_f, ("gradient", _hashable(argnums), has_aux, holomorphic, allow_int))
 
 
 @boundary
@@ -351,15 +348,16 @@ class VJP:
                 f"{fun_name(self._fun)} at {fun_where(self._fun)}.\n\nExpected {self.out_tree}, got "
                 f"{tree}."
             )
-        for c, want in zip(leaves, self._lin.out_avals, strict=True):
+        for c, primal in zip(leaves, self._lin.primal_avals, strict=True):
             check_values([c])
-            aval = get_aval(c)
-            if aval.shape != want.shape or aval.dtype != want.dtype:
+            aval, want = get_aval(c), primal.at_least_vspace()
+            # of an output that has no derivative, any cotangent is ignored
+            if aval.shape != want.shape or want.dtype not in (aval.dtype, dtypes.float0):
                 raise ValueError(
                     "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
                     f"{aval.str_short(long=True)}, but expected {want.str_short(long=True)} "
                     "because the corresponding output of the differentiated function had JAX type "
-                    f"{want.str_short(long=True)}"
+                    f"{primal.str_short(long=True)}"
                 )
         cts = iter(self._lin.transpose(leaves))
         out = [
@@ -481,6 +479,13 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Any = ()) -> Cal
                 "linear_transpose only supports [float or complex -> float or complex], and "
                 f"integer -> integer functions, but got {dtypes.dtype_name(a.dtype)}."
             )
+    ins, outs = ({dtypes.is_inexact(a.dtype) for a in avals_} for avals_ in (avals, out_avals))
+    if len(ins | outs) > 1:
+        names = [[dtypes.dtype_name(a.dtype) for a in avals_] for avals_ in (avals, out_avals)]
+        raise TypeError(
+            "linear_transpose only supports [float or complex] -> [float or complex], and integer "
+            f"-> integer functions, but got {names[0]} -> {names[1]}."
+        )
 
     def transposed(constants: list[Any], ct: Any) -> tuple:
         cts, tree = pytree.tree_flatten(ct)

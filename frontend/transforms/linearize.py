@@ -21,33 +21,33 @@ class Linearized:
     """The linear map of tangents at a point.
 
     `jaxpr` maps the tangents of the inputs to those tangents of outputs that are not identically
-    zero; `residuals` are the values of its constvars.
+    zero; `residuals` are the values of its constvars, `primal_avals` the types of the values.
     """
 
-    __slots__ = ("in_avals", "jaxpr", "nonzero_out", "out_avals", "residuals")
+    __slots__ = ("in_avals", "jaxpr", "nonzero_out", "primal_avals", "residuals")
 
     def __init__(
         self,
         jaxpr: Jaxpr,
         residuals: list[Any],
         in_avals: list[Any],
-        out_avals: list[Any],
+        primal_avals: list[Any],
         nonzero_out: list[bool],
     ):
         self.jaxpr, self.residuals = jaxpr, residuals
-        self.in_avals, self.out_avals = in_avals, out_avals
+        self.in_avals, self.primal_avals = in_avals, primal_avals
         self.nonzero_out = nonzero_out
 
     def at(self, residuals: list[Any]) -> Linearized:
         """The map with other residuals."""
-        return Linearized(self.jaxpr, residuals, self.in_avals, self.out_avals, self.nonzero_out)
+        return Linearized(self.jaxpr, residuals, self.in_avals, self.primal_avals, self.nonzero_out)
 
     def apply(self, tangents: Sequence[Any]) -> list[Any]:
         """Tangents of the outputs (symbolic zeros possible)."""
         outs = iter(eval_jaxpr(self.jaxpr, self.residuals, *tangents))
         return [
-            next(outs) if nz else Zero(a)
-            for a, nz in zip(self.out_avals, self.nonzero_out, strict=True)
+            next(outs) if nz else Zero(a.at_least_vspace())
+            for a, nz in zip(self.primal_avals, self.nonzero_out, strict=True)
         ]
 
     def transpose(self, cotangents: Sequence[Any]) -> list[Any]:
@@ -94,8 +94,8 @@ def linearize_flat(
         jaxpr, residuals = staging.finish([t for _, t in pairs if type(t) is not Zero])
     finally:
         trace.alive = partial.alive = staging.alive = False
-    out_avals = [get_aval(p).at_least_vspace() for p, _ in pairs]
-    return [p for p, _ in pairs], Linearized(jaxpr, residuals, in_avals, out_avals, nonzero)
+    primal_avals = [get_aval(p) for p, _ in pairs]
+    return [p for p, _ in pairs], Linearized(jaxpr, residuals, in_avals, primal_avals, nonzero)
 
 
 __all__ = ["JaxprTracer", "Linearized", "linearize_flat"]
