@@ -96,9 +96,11 @@ class Traced:
         return f"{self.name} at {self.where}" if self.where else self.name
 
 
-#: function -> [(key, contents of its closure, trace or None, what was traced)]
+#: function -> [(key, references to what it closes over by place, trace or None, what was traced)]
 _traces: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 _MAX_SIGNATURES = 32
+#: places in closures that change while functions are traced, such as counters of their calls
+_restless: set[tuple] = set()
 
 
 def trace(
@@ -109,10 +111,11 @@ def trace(
 ) -> Traced:
     """Trace a function whose `(args, kwargs)` have the given structure and avals.
 
-    Raises TypeError where it returns something that is no array.
+    What was traced is remembered, unless something that the function closes over has become another
+    object since. Raises TypeError where it returns something that is no array.
     """
-    closed_over = _closure(f)
-    if closed_over is None or config.check_tracer_leaks.value:
+    closure = _closure(f)
+    if closure is None or config.check_tracer_leaks.value:
         return _trace(f, in_tree, in_avals, traced_for)
     key = (in_tree, tuple(in_avals), traced_for, state.axis_env, config.trace_key())
     try:
@@ -120,25 +123,25 @@ def trace(
     except TypeError:
         return _trace(f, in_tree, in_avals, traced_for)
     for k, contents, owner, traced in known:
-        if (
-            k == key
-            and (owner is None or owner() is state.trace)
-            and len(contents) == len(closed_over)
-            and all(a is None or a() is b for a, b in zip(contents, closed_over, strict=True))
-        ):
+        if k == key and (owner is None or owner() is state.trace) and _unchanged(contents, closure):
             return traced
     traced = _trace(f, in_tree, in_avals, traced_for)
     owner = weakref.ref(state.trace) if any(isinstance(c, Tracer) for c in traced.consts) else None
-    # what the function itself changes while it is traced does not make it another function
     after = _closure(f)
-    if after is not None and len(after) == len(closed_over):
+    if after is not None and after.keys() == closure.keys():
+        if len(_restless) > 4096:
+            _restless.clear()
+        _restless.update(p for p, x in closure.items() if after[p] is not x)
         if len(known) >= _MAX_SIGNATURES:
             known.pop(0)
-        watched = [
-            _reference(x) if x is y else None for x, y in zip(closed_over, after, strict=True)
-        ]
-        known.append((key, watched, owner, traced))
+        known.append((key, {p: _reference(x) for p, x in after.items()}, owner, traced))
     return traced
+
+
+def _unchanged(contents: dict[tuple, Callable[[], Any]], closure: dict[tuple, Any]) -> bool:
+    return contents.keys() == closure.keys() and all(
+        contents[p]() is x or p in _restless for p, x in closure.items()
+    )
 
 
 def _trace(f: Any, in_tree: Any, in_avals: Sequence[ShapedArray], traced_for: str) -> Traced:
@@ -160,25 +163,24 @@ _ATOMS = (bool, int, float, complex, str, bytes, type(None), np.dtype, np.generi
 _MAX_CLOSURE = 256
 
 
-def _closure(f: Any) -> list[Any] | None:
-    """The objects that a function closes over, containers opened; None if they are too many, or
-    of types that cannot be watched."""
-    found: list[Any] = []
+def _closure(f: Any) -> dict[tuple, Any] | None:
+    """What a function closes over, containers opened, by place; None if that is too much, or of
+    types that cannot be watched."""
+    found: dict[tuple, Any] = {}
     while isinstance(f, Adapted):
         f = f.__wrapped__
 
-    def visit(x: Any) -> bool:
-        if len(found) >= _MAX_CLOSURE:
+    def visit(place: tuple, x: Any, depth: int) -> bool:
+        if len(found) >= _MAX_CLOSURE or depth > 8:
             return False
-        found.append(x)
-        if isinstance(x, (tuple, list)):
-            found.append(len(x))
-            return all(map(visit, x))
-        if isinstance(x, dict):
-            return all(map(visit, x.keys())) and all(map(visit, x.values()))
-        if isinstance(x, (*_ATOMS, ArrayImpl, Tracer, np.ndarray)):
-            return True
-        return type(x).__weakrefoffset__ != 0
+        if isinstance(x, (tuple, list, dict)):
+            items = x.items() if isinstance(x, dict) else enumerate(x)
+            found[(id(x), "length")] = len(x)
+            return all(visit((id(x), key), v, depth + 1) for key, v in items)
+        found[place] = x
+        return isinstance(x, (*_ATOMS, ArrayImpl, Tracer, np.ndarray)) or (
+            type(x).__weakrefoffset__ != 0
+        )
 
     if isinstance(f, types.FunctionType):
         for cell in f.__closure__ or ():
@@ -186,9 +188,9 @@ def _closure(f: Any) -> list[Any] | None:
                 contents = cell.cell_contents
             except ValueError:
                 return None
-            if not visit(contents):
+            if not visit((id(cell),), contents, 0):
                 return None
-    return [x for x in found if not isinstance(x, (tuple, list, dict))]
+    return found
 
 
 def _reference(x: Any) -> Callable[[], Any]:

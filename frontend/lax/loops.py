@@ -63,6 +63,7 @@ def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init_va
 
 
 def _while_in_python(cond_fun: Callable, body_fun: Callable, val: Any) -> Any:
+    val = pytree.tree_map(asarray, val)
     while bool(cond_fun(val)):
         val = body_fun(val)
     return val

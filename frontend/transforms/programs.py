@@ -10,6 +10,8 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from ... import lowering
 from ...runtime import ArrayImpl
 from ..core import config, dtypes, eager
@@ -22,6 +24,7 @@ from ..core.primitive import Primitive
 from ..core.staging import trace_to_closed
 from ..core.structure_key import Unkeyed, equation_key
 from ..core.trace import state
+from .partial_eval import dce_jaxpr
 
 log = logging.getLogger("lingon")
 
@@ -43,6 +46,13 @@ def _kept(x: Any) -> Any:
     return ArrayImpl.from_numpy(x._numpy(), x.weak_type, copy=True) if type(x) is ArrayImpl else x
 
 
+def _physical(x: Any, aval: Any) -> Any:
+    """The array that a program takes for a value that is no array of ours."""
+    if aval.dtype == dtypes.float0:
+        return eager.from_numpy(np.zeros(aval.shape, bool), aval.update(dtype=np.dtype(bool)))
+    return eager.from_numpy(eager.to_numpy(x), aval)
+
+
 class Program:
     """A closed jaxpr compiled; calls take and return flat lists of concrete arrays.
 
@@ -62,6 +72,7 @@ class Program:
         options: CompilerOptions = (),
     ):
         _check_compilable(closed.jaxpr)
+        closed = _without_dead_code(closed)
         self.name, self.closed, self.single = name, closed, single
         self.in_avals, self.out_avals = closed.in_avals, closed.out_avals
         if keep_unused:
@@ -136,7 +147,7 @@ class Program:
             if type(x) is not ArrayImpl:
                 x = getattr(x, "_base_array", None)
                 if x is None:
-                    x = eager.from_numpy(eager.to_numpy(args[i]), self.in_avals[i])
+                    x = _physical(args[i], self.in_avals[i])
             ins.append(x)
         outs = self.compiled.execute(ins)
         if not self.plain_out:
@@ -225,6 +236,12 @@ def compile_options() -> dict[str, Any]:
     if config.compilation_cache_max_size.value >= 0:
         options["compilation_cache_max_bytes"] = config.compilation_cache_max_size.value
     return options
+
+
+def _without_dead_code(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """Without the equations, and the carries of loops, that no result depends on."""
+    jaxpr, _ = dce_jaxpr(closed.jaxpr, [True] * len(closed.jaxpr.outvars), keep_inputs=True)
+    return closed.replace(jaxpr=jaxpr)
 
 
 def _check_compilable(jaxpr: Any) -> None:
