@@ -14,6 +14,7 @@ import numpy as np
 from ...runtime import ArrayImpl
 from . import dtypes, placement
 from .devices import Device, Shard, Sharding, device_of
+from .errors import ConcretizationTypeError, describe, origin
 from .trace import Tracer
 
 #: Types whose values count as arrays besides concrete arrays and tracers: typed PRNG keys.
@@ -112,7 +113,7 @@ def _bool(self: Any) -> bool:
 
 
 def _index(self: Any) -> int:
-    if self.ndim or not (dtypes.is_integer(self.dtype) or dtypes.is_bool(self.dtype)):
+    if self.ndim or not dtypes.is_integer(self.dtype):
         raise TypeError("Only integer scalar arrays can be converted to a scalar index.")
     return int(self._numpy()[()])
 
@@ -225,7 +226,6 @@ attach(
     __setitem__=_setitem,
     __delitem__=_delitem,
     __len__=_len,
-    block_until_ready=_block_until_ready,
 )
 
 attach_concrete(
@@ -243,6 +243,7 @@ attach_concrete(
     __hash__=_hash,
     __copy__=_copy_fast,
     __deepcopy__=_copy_fast,
+    block_until_ready=_block_until_ready,
     item=_item,
     tolist=_tolist,
     tobytes=_tobytes,
@@ -261,3 +262,49 @@ attach_concrete(
     unsafe_buffer_pointer=_pointer,
     addressable_data=lambda self, index: self.addressable_shards[index].data,
 )
+
+
+# --- what traced values do not have ----------------------------------------------------------
+
+
+def _needs_value(name: str) -> Callable[..., Any]:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        raise ConcretizationTypeError(self, f"The {name}() method was called on {describe(self)}.")
+
+    method.__name__ = name
+    return method
+
+
+def _needs_value_property(name: str) -> property:
+    def get(self: Any) -> Any:
+        raise ConcretizationTypeError(self, f"The {name} property was called on {describe(self)}.")
+
+    return property(get)
+
+
+def _not_available(name: str, kind: str, hint: str = "") -> property:
+    def get(self: Any) -> Any:
+        raise AttributeError(
+            f"The '{name}' {kind} is not available on {describe(self)}.{hint}{origin(self)}"
+        )
+
+    return property(get)
+
+
+for _name in (
+    "addressable_data delete devices is_deleted on_device_size_in_bytes tobytes "
+    "unsafe_buffer_pointer __reduce__ __dlpack__ __dlpack_device__"
+).split():
+    setattr(Tracer, _name, _needs_value(_name))
+for _name in (
+    "addressable_shards committed global_shards is_fully_addressable is_fully_replicated"
+).split():
+    setattr(Tracer, _name, _needs_value_property(_name))
+for _name in ("block_until_ready", "copy_to_host_async", "is_ready"):
+    setattr(Tracer, _name, _not_available(_name, "method"))
+for _name in ("device", "sharding"):
+    setattr(
+        Tracer,
+        _name,
+        _not_available(_name, "attribute", " Use `jax.typeof(x)` for what is known of its layout."),
+    )

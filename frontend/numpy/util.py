@@ -11,6 +11,7 @@ import numpy as np
 from ...runtime import ArrayImpl, from_scalar
 from ..core import config, dtypes, eager
 from ..core.avals import ShapedArray, get_aval
+from ..core.errors import ConcretizationTypeError
 from ..core.primitive import registry
 from ..core.trace import Tracer, eval_trace, state
 from ..transforms.jit import library_jit
@@ -288,7 +289,9 @@ def canonical_axis(axis: Any, rank: int, name: str = "axis") -> int:
         i = operator.index(axis)
     except TypeError:
         if isinstance(axis, Tracer):
-            raise
+            raise ConcretizationTypeError(
+                axis, f"The {name} argument must be known statically."
+            ) from None
         raise TypeError(f"{name} must be an integer, got {axis!r}") from None
     if not -rank <= i < rank:
         # both a ValueError and an IndexError

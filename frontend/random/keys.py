@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..core import config, dtypes
-from ..core.avals import get_aval
+from ..core.avals import canonical_shape, get_aval
 from ..primitives.random import (
     PRNGKeyArray,
     key_type,
@@ -127,11 +127,7 @@ def clone(key: Any) -> Any:
 
 def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
     """New keys derived from one: `num` of them, or an array of keys of that shape."""
-    shape = (
-        tuple(operator.index(n) for n in num)
-        if isinstance(num, (tuple, list))
-        else (operator.index(num),)
-    )
+    shape = canonical_shape(num)
     if any(n < 0 for n in shape):
         raise ValueError(f"split: the number of keys must not be negative, got {num}")
     return like(random_split_p.bind(typed(key, "split"), shape=shape), key)
@@ -153,7 +149,6 @@ def fold_in(key: Any, data: Any) -> Any:
 
 def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Uniform random bits as unsigned integers (the widest by default)."""
-    from ..core.avals import canonical_shape
 
     dt = dtypes.canonicalize_dtype(np.uint64) if dtype is None else dtypes.check_user_dtype(dtype)
     if not dtypes.is_unsigned(dt):
