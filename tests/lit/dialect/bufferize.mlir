@@ -48,3 +48,19 @@ func.func @barrier(%xm: memref<4xf32>, %om: memref<4xf32>) {
   bufferization.materialize_in_destination %0 in restrict writable %om : (tensor<4xf32>, memref<4xf32>) -> ()
   return
 }
+
+// A call with side effects and no results keeps its place.
+// CHECK-LABEL: func.func @effects(
+// CHECK-SAME:    %[[X:.*]]: memref<4xf32>, %[[O:.*]]: memref<4xf32>)
+// CHECK:         lingon.kernel_call "callback" ins(%[[X]] : memref<4xf32>) {config = array<i64: 0, 1>, dtypes = array<i32: 13>, side_effects}
+// CHECK:         lingon.kernel_call "rev" ins(%[[X]] : memref<4xf32>) outs(%[[O]] : memref<4xf32>)
+// CHECK:         lingon.kernel_call "callback" ins(%[[O]] : memref<4xf32>) {config = array<i64: 1, 1>, dtypes = array<i32: 13>, side_effects}
+func.func @effects(%xm: memref<4xf32>, %om: memref<4xf32>) {
+  %x = bufferization.to_tensor %xm restrict : memref<4xf32> to tensor<4xf32>
+  %e = tensor.empty() : tensor<4xf32>
+  lingon.kernel_call "callback" ins(%x : tensor<4xf32>) {config = array<i64: 0, 1>, dtypes = array<i32: 13>, side_effects}
+  %0 = lingon.kernel_call "rev" ins(%x : tensor<4xf32>) outs(%e : tensor<4xf32>) {dtypes = array<i32: 13, 13>} -> tensor<4xf32>
+  lingon.kernel_call "callback" ins(%0 : tensor<4xf32>) {config = array<i64: 1, 1>, dtypes = array<i32: 13>, side_effects}
+  bufferization.materialize_in_destination %0 in restrict writable %om : (tensor<4xf32>, memref<4xf32>) -> ()
+  return
+}

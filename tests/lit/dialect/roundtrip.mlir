@@ -24,3 +24,13 @@ func.func @no_inputs(%o: memref<2xcomplex<f32>>) {
   lingon.kernel_call "zeros" outs(%o : memref<2xcomplex<f32>>) {config = array<i64>, dtypes = array<i32: 15>}
   return
 }
+
+// With side effects there need be no operands, and the call stays.
+// CHECK-LABEL: func.func @effects
+func.func @effects(%x: tensor<2xi8>) {
+  // CHECK: lingon.kernel_call "callback" {config = array<i64: 0, 0>, dtypes = array<i32>, side_effects}
+  lingon.kernel_call "callback" {config = array<i64: 0, 0>, dtypes = array<i32>, side_effects}
+  // CHECK: lingon.kernel_call "callback" ins(%arg0 : tensor<2xi8>) {config = array<i64: 1, 1>, dtypes = array<i32: 0>, side_effects}
+  lingon.kernel_call "callback" ins(%x : tensor<2xi8>) {config = array<i64: 1, 1>, dtypes = array<i32: 0>, side_effects}
+  return
+}

@@ -33,3 +33,11 @@ func.func @strided(%o: memref<4xf32, strided<[?], offset: ?>>) {
   lingon.kernel_call "iota" outs(%o : memref<4xf32, strided<[?], offset: ?>>) {dtypes = array<i32: 13>}
   return
 }
+
+// A call with side effects and no operands.
+// CHECK-LABEL: func.func @effects(
+// CHECK:         llvm.call @lingon_kernel_callback
+func.func @effects() {
+  lingon.kernel_call "callback" {config = array<i64: 0, 0>, dtypes = array<i32>, side_effects}
+  return
+}
