@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from .core import dtypes, pytree
 from .core.avals import get_aval
 from .core.primitive import registry
 from .lax import reshape, split
+from .numpy.creation import zeros
 from .numpy.dtype_functions import result_type
 from .numpy.matrices import eye
 from .transforms.api_util import check_callable, wraps
@@ -86,12 +85,15 @@ def jacfwd(
         basis, n = _basis(leaves)
         out_tree: Any = None
         aux: Any = None
+        out_dtypes: list[Any] = []
 
         def push(*tangents: Any) -> list[Any]:
             nonlocal out_tree, aux
             result = jvp(of_leaves, tuple(leaves), tangents, has_aux=has_aux)
-            for p in pytree.tree_leaves(result[0]):
+            values = pytree.tree_leaves(result[0])
+            for p in values:
                 _check_output(holomorphic, p)
+            out_dtypes[:] = [get_aval(p).dtype for p in values]  # type: ignore[attr-defined]
             outs, out_tree = pytree.tree_flatten(result[1])
             if has_aux:
                 aux = result[2]
@@ -99,11 +101,18 @@ def jacfwd(
 
         outs, dims = batch_flat(push, Axis(n), basis, [0] * len(basis))
         columns = [move_batch_axis(n, d, _last(o, d), o) for o, d in zip(outs, dims, strict=True)]
+        columns = [_number_zeros(c, d) for c, d in zip(columns, out_dtypes, strict=True)]
         parts = [pytree.tree_unflatten(tree, _pieces(c, -1, leaves)) for c in columns]
         result = pytree.tree_unflatten(out_tree, parts)
         return (result, aux) if has_aux else result
 
     return jac
+
+
+def _number_zeros(x: Any, dtype: Any) -> Any:
+    """Derivatives of integers as zeros of their dtype."""
+    aval: Any = get_aval(x)
+    return zeros(aval.shape, dtype) if aval.dtype == dtypes.float0 else x
 
 
 def _last(x: Any, dim: int | None) -> int:
@@ -145,8 +154,8 @@ def jacrev(
 ) -> Callable:
     """The Jacobian of `fun`, row by row in reverse mode.
 
-    The result's structure is that of `jacfwd`. With `allow_int`, integer inputs have float0
-    derivatives.
+    The result's structure is that of `jacfwd`. With `allow_int`, the derivatives for integer inputs
+    are zeros of their dtype.
     """
     check_callable(fun)
 
@@ -170,10 +179,12 @@ def jacrev(
 
         rows, dims = batch_flat(pull_flat, Axis(n), basis, [0] * len(basis))
         per_input = [
-            _zeros(out_leaves, r)
-            if get_aval(r).dtype == dtypes.float0  # type: ignore[attr-defined]
-            else _pieces(move_batch_axis(n, d, 0, r), 0, out_leaves)
-            for r, d in zip(rows, dims, strict=True)
+            _pieces(
+                _number_zeros(move_batch_axis(n, d, 0, r), get_aval(x).dtype),  # type: ignore[attr-defined]
+                0,
+                out_leaves,
+            )
+            for r, d, x in zip(rows, dims, leaves, strict=True)
         ]
         jacobian = pytree.tree_unflatten(
             out_tree,
@@ -185,12 +196,6 @@ def jacrev(
         return (jacobian, aux[0]) if has_aux else jacobian
 
     return jac
-
-
-def _zeros(out_leaves: Sequence[Any], row: Any) -> list[Any]:
-    """The derivatives of all outputs with respect to an input that has none."""
-    shape = get_aval(row).shape  # type: ignore[attr-defined]
-    return [np.zeros((*get_aval(o).shape, *shape), dtypes.float0) for o in out_leaves]  # type: ignore[attr-defined]
 
 
 def hessian(

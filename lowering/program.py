@@ -361,10 +361,10 @@ def toolchain_fingerprint() -> str:
 
 
 def _buffer_aval(aval: Any) -> Any:
-    """The aval of the runtime's array that holds `aval`: two uint32 for each typed key."""
-    t = element_type(aval.dtype)
-    shape, dtype = buffer_form(tuple(aval.shape), t)
-    if dtype == t.dtype:
+    """The aval of the runtime's array that holds `aval`: two uint32 for each typed key, booleans
+    for a dtype without contents."""
+    shape, dtype = buffer_form(tuple(aval.shape), element_type(aval.dtype))
+    if dtype == aval.dtype:
         return aval
     return SimpleNamespace(shape=shape, dtype=dtype, weak_type=False)
 

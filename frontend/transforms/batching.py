@@ -6,7 +6,9 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core import config
+import numpy as np
+
+from ..core import config, dtypes
 from ..core.avals import ShapedArray, get_aval
 from ..core.interpreter import eval_jaxpr
 from ..core.jaxpr import ClosedJaxpr
@@ -47,12 +49,12 @@ class Axis:
 
 def unbatched(aval: ShapedArray, dim: int) -> ShapedArray:
     """The aval of one element along `dim`."""
-    return ShapedArray((*aval.shape[:dim], *aval.shape[dim + 1 :]), aval.dtype, aval.weak_type)
+    return aval.update(shape=(*aval.shape[:dim], *aval.shape[dim + 1 :]))
 
 
 def batched(aval: ShapedArray, dim: int, size: int) -> ShapedArray:
     """The aval with an axis of `size` inserted at `dim`."""
-    return ShapedArray((*aval.shape[:dim], size, *aval.shape[dim:]), aval.dtype, aval.weak_type)
+    return aval.update(shape=(*aval.shape[:dim], size, *aval.shape[dim:]))
 
 
 class BatchTracer(Tracer):
@@ -209,5 +211,8 @@ moves = AxisMoves()
 def move_batch_axis(size: int, src: int | None, dst: int, x: Any) -> Any:
     """Put the batch axis of `x` at `dst`, adding it by broadcasting where there is none."""
     if src is None:
+        aval = get_aval(x)
+        if aval.dtype == dtypes.float0:
+            return np.zeros(batched(aval, dst, size).shape, dtypes.float0)
         return moves.broadcast(x, size, dst)
     return x if src == dst else moves.moveaxis(x, src, dst)

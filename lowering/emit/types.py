@@ -153,6 +153,10 @@ def element_type(dtype) -> ElementType:
         np_dtype = np.dtype(dtype)
     except TypeError:
         raise NotImplementedError(f"arrays of dtype {dtype} cannot be compiled") from None
+    if np_dtype.kind == "V" and np_dtype.itemsize == 0:
+        # Derivatives of integers have no contents; they are booleans that nothing looks at.
+        found = _by_dtype[dtype] = element_type(np.dtype(bool))
+        return found
     if np_dtype.name not in _CODES:
         raise NotImplementedError(f"arrays of dtype {np_dtype} cannot be compiled")
     if np_dtype not in _by_dtype:
