@@ -94,9 +94,11 @@ def emit_module(
                 f": ({value.tensor_type}, {type}) -> ()"
             )
     text = [f"{alias} = affine_map<{map}>" for map, alias in ctx.maps.items()]
-    for number, (file, line, column) in enumerate(ctx.locations):
-        quoted = file.replace("\\", "\\\\").replace('"', '\\"')
-        text.append(f'#loc{number} = loc("{quoted}":{line}:{column})')
+    for number, (file, line, column, names) in enumerate(ctx.locations):
+        place = f'"{_quoted(file)}":{line}:{column}'
+        if names:
+            place = f'"{_quoted("/".join(names))}"({place})'
+        text.append(f"#loc{number} = loc({place})")
     for function, types in ctx.declared.items():
         text.append(f"func.func private @{function}{types}")
     text += ctx.definitions.values()
@@ -112,6 +114,11 @@ def emit_module(
         tuple(out_types),
         tuple(ctx.callbacks),
     )
+
+
+def _quoted(text: str) -> str:
+    """Text for between the quotes of a string attribute."""
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 def _buffer_type(shape: tuple[int, ...], t: ElementType) -> str:

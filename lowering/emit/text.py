@@ -67,11 +67,15 @@ class ModuleText:
         return alias
 
     def location(self, source_info: Any) -> str:
-        """The `` loc(...)`` suffix for source info with file, line and column, else ''."""
+        """The `` loc(...)`` suffix for source info with file, line and column, else ''.
+
+        Named scopes around the line become the location's name.
+        """
         file = getattr(source_info, "file", None)
         if file is None:
             return ""
-        key = (file, source_info.line, source_info.column)
+        names = getattr(source_info, "name_stack", ())
+        key = (file, source_info.line, source_info.column, names)
         found = self.locations.get(key)
         if found is None:
             found = self.locations[key] = f" loc(#loc{len(self.locations)})"

@@ -301,3 +301,22 @@ def test_import_as_jax(tmp_path: Path) -> None:
         [sys.executable, "-m", "lingon", str(script)], capture_output=True, text=True, timeout=120
     )
     assert done.stdout == "lingon.experimental.checkify\n", done.stderr
+
+
+def test_names_in_the_locations_of_mlir() -> None:
+    from lingon.lowering.emit import emit_module
+    from lingon.lowering.locations import strip_locations
+    from lingon.lowering.program import compile_jaxpr
+
+    def f(x: Any) -> Any:
+        with lingon.named_scope('a "quoted" name'), lingon.named_scope("second"):
+            return jnp.cos(x)
+
+    closed = lingon.make_jaxpr(f)(1.0)
+    text = emit_module(closed).text
+    assert re.search(
+        r'= loc\("a \\"quoted\\" name/second"\(".*test_debugging.py":\d+:\d+\)\)', text
+    )
+    assert "quoted" not in strip_locations(text)
+    lines = compile_jaxpr(closed, name="f", options={"compilation_cache": False})
+    assert "math.cos" in lines.stage_text("linalg")
