@@ -37,6 +37,12 @@ _complex = (np.dtype(np.complex64), np.dtype(np.complex128))
 
 #: What a gradient with respect to an integer or boolean has as its type.
 float0 = np.dtype([("float0", np.void, 0)])
+#: The message of the error for operations on arrays of that dtype.
+no_float0_operations = (
+    "Called an operation with a float0 array. float0 is the dtype of derivatives of integers and "
+    "booleans; its arrays have no contents and support no operations. np.zeros(x.shape, float) is "
+    "an array of zeros of their shape."
+)
 
 
 class extended(np.generic):
@@ -331,8 +337,9 @@ def _promote(entries: tuple[tuple[Any, bool], ...], x64: bool, mode: str) -> tup
         return dt, weak and not is_bool(dt)
     for d in dts:
         if d not in _category:
-            name = dtype_name(d)
-            raise TypeError(f"dtype {name} takes no part in type promotion")
+            if d == float0:
+                raise TypeError(no_float0_operations)
+            raise TypeError(f"dtype {dtype_name(d)} takes no part in type promotion")
     if mode == "strict":
         strong = {d for d, w in entries if not w}
         nodes = frozenset(d if not w else _weak_node(d) for d, w in entries)

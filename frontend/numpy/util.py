@@ -129,8 +129,11 @@ def _cast(x: Any, dtype: Any) -> np.ndarray:
                     f"Python integer {x} out of bounds for {dtypes.dtype_name(dtype)}"
                 )
             return np.asarray(x).astype(dtype)
+    a = np.array(x)
+    if a.dtype == dtypes.float0:
+        raise TypeError(dtypes.no_float0_operations)
     with np.errstate(all="ignore"):
-        return np.array(x).astype(dtype)
+        return a.astype(dtype)
 
 
 def promote_dtypes(*args: Any) -> list[Any]:
