@@ -21,12 +21,14 @@ from lingon.frontend.lax.bits import (
     shift_right_arithmetic,
     shift_right_logical,
 )
+from lingon.frontend.lax.bounded_loops import bounded_while_loop
 from lingon.frontend.lax.collectives import (
     all_gather,
     all_to_all,
     axis_index,
     axis_size,
     pbroadcast,
+    pcast,
     pmax,
     pmean,
     pmin,
@@ -238,6 +240,7 @@ __all__ = [
     "bitwise_not",
     "bitwise_or",
     "bitwise_xor",
+    "bounded_while_loop",
     "broadcast",
     "broadcast_in_dim",
     "broadcast_like",
@@ -314,6 +317,7 @@ __all__ = [
     "optimization_barrier",
     "pad",
     "pbroadcast",
+    "pcast",
     "platform_dependent",
     "pmax",
     "pmean",

@@ -5,6 +5,7 @@ Each module says in its `__all__` what it offers.
 
 from .associative_scan import *
 from .bits import *
+from .bounded_loops import *
 from .collectives import *
 from .conditionals import *
 from .conversion import *

@@ -58,7 +58,7 @@ def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init_va
             pass
     init, tree = pytree.tree_flatten(init_val)
     check_leaves(init)
-    loop = _trace_loop(cond_fun, body_fun, init, tree, "while_loop")
+    loop = trace_loop(cond_fun, body_fun, init, tree, "while_loop")
     return pytree.tree_unflatten(tree, loop.run())
 
 
@@ -126,7 +126,7 @@ def _fix_carries(
     return cond, body, fixed
 
 
-def _trace_loop(
+def trace_loop(
     cond_fun: Callable, body_fun: Callable, init: list[Any], tree: Any, who: str, name: str = ""
 ) -> _Loop:
     """Trace predicate and body, until the types of weakly typed carries are found, and check."""
@@ -219,7 +219,7 @@ def fori_loop(
         )
     init, tree = pytree.tree_flatten((lower, upper, init_val))
     check_leaves(init)
-    loop = _trace_loop(
+    loop = trace_loop(
         _below_limit, adapted(body_fun, _while_step), init, tree, "fori_loop", "(i, upper, val)"
     )
     _, _, out = pytree.tree_unflatten(tree, loop.run())
