@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .core import pytree
@@ -13,6 +13,7 @@ from .core.mesh import Mesh, PartitionSpec, axes_of, context
 from .core.staging import trace_to_jaxpr
 from .core.tracebacks import boundary
 from .primitives.shard_map import local_aval, scope, shard_map_p
+from .primitives.varying import vma_of
 from .transforms import spmd
 from .transforms.api_util import (
     FlatFun,
@@ -159,7 +160,7 @@ def _shard_map(
                     f"Argument '{x}' of type {type(x)} is not a valid JAX type"
                 ) from None
             _check_fits(f, in_tree, i, aval, s, where)
-            avals.append(local_aval(aval, s, where))
+            avals.append(local_aval(aval, s, where, check_vma))
         params = {
             "mesh": where,
             "newly_manual_axes": manual,
@@ -182,6 +183,8 @@ def _shard_map(
             wanted_out[:] = _spec_prefix(out_specs, tree, "out_specs")
             for o, s in zip(outs, wanted_out, strict=True):
                 _check_out(f, get_aval(o), s)
+            if check_vma:
+                _check_replication(f, outs, wanted_out, where, manual)
             return outs
 
         with scope(params):
@@ -231,6 +234,37 @@ def _check_fits(f: Any, tree: Any, i: int, aval: Any, spec: PartitionSpec, mesh:
                 "consider changing the mesh axis sizes or else padding the input and adapting "
                 f"'{name}' appropriately."
             )
+
+
+def _check_replication(
+    f: Any, outs: Sequence[Any], specs: Sequence[PartitionSpec], mesh: Mesh, manual: frozenset
+) -> None:
+    bad = []
+    for o, s in zip(outs, specs, strict=True):
+        varies = vma_of(o)
+        wrong = [n for n in mesh.axis_names if n in varies and n not in s.names()]
+        if wrong:
+            need = [repr(n) for n in mesh.axis_names if n in manual and n not in s.names()]
+            known = [repr(n) for n in mesh.axis_names if n in manual and n not in varies]
+            got = (
+                f"could infer replication only over {', '.join(known)}"
+                if known
+                else "could not infer replication over any axes"
+            )
+            bad.append(
+                f"out_specs is {s} which implies that the corresponding output value is replicated "
+                f"across mesh ax{'is' if len(need) == 1 else 'es'} {', '.join(need)}, but {got}"
+            )
+    if bad:
+        raise ValueError(
+            f"shard_map applied to the function '{fun_name(f)}' was given out_specs which require "
+            "replication which can't be statically inferred given the mesh:\n\nThe mesh given has "
+            f"shape {mesh.axis_sizes} with corresponding axis names {mesh.axis_names}.\n\n"
+            + "\n\n".join(bad)
+            + "\n\nCheck if these output values are meant to be replicated over those mesh axes. If "
+            "not, consider revising the corresponding out_specs entries. If so, consider disabling "
+            "the check by passing the check_vma=False argument to `jax.shard_map`."
+        )
 
 
 def _check_out(f: Any, aval: Any, spec: PartitionSpec) -> None:

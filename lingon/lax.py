@@ -57,6 +57,7 @@ from lingon.frontend.lax.cumulative import (
     cumprod,
     cumsum,
 )
+from lingon.frontend.lax.custom_solves import custom_linear_solve, custom_root
 from lingon.frontend.lax.elementwise import (
     abs,
     acos,
@@ -264,6 +265,8 @@ __all__ = [
     "cummin",
     "cumprod",
     "cumsum",
+    "custom_linear_solve",
+    "custom_root",
     "digamma",
     "div",
     "dot",

@@ -30,18 +30,27 @@ class ShapedArray(AbstractValue):
     so that a dimension may become a symbolic object with integer arithmetic.
     """
 
-    __slots__ = ("_hash", "dtype", "shape", "weak_type")
+    __slots__ = ("_hash", "dtype", "shape", "vma", "weak_type")
     shape: tuple[int, ...]
     dtype: Any
     weak_type: bool
+    #: The manual mesh axes along which values differ from device to device, where shard_map checks
+    #: that.
+    vma: frozenset
 
-    def __init__(self, shape: Sequence[Any], dtype: Any, weak_type: bool = False):
+    def __init__(
+        self,
+        shape: Sequence[Any],
+        dtype: Any,
+        weak_type: bool = False,
+        vma: frozenset = frozenset(),
+    ):
         self.shape = tuple(shape)
         self.dtype = (
             dtype if isinstance(dtype, (np.dtype, dtypes.ExtendedDType)) else np.dtype(dtype)
         )
-        self.weak_type = weak_type
-        self._hash = hash((self.shape, self.dtype, weak_type))
+        self.weak_type, self.vma = weak_type, vma
+        self._hash = hash((self.shape, self.dtype, weak_type, vma))
 
     @property
     def ndim(self) -> int:
@@ -56,18 +65,19 @@ class ShapedArray(AbstractValue):
         return self.dtype.itemsize
 
     def update(self, **changes: Any) -> ShapedArray:
-        """A copy with some of shape, dtype, weak_type replaced."""
+        """A copy with some of shape, dtype, weak_type, vma replaced."""
         return ShapedArray(
             changes.get("shape", self.shape),
             changes.get("dtype", self.dtype),
             changes.get("weak_type", self.weak_type),
+            changes.get("vma", self.vma),
         )
 
     def strip_weak_type(self) -> ShapedArray:
-        return ShapedArray(self.shape, self.dtype) if self.weak_type else self
+        return self.update(weak_type=False) if self.weak_type else self
 
     def at_least_vspace(self) -> ShapedArray:
-        return ShapedArray(self.shape, tangent_dtype(self.dtype), self.weak_type)
+        return ShapedArray(self.shape, tangent_dtype(self.dtype), self.weak_type, self.vma)
 
     to_tangent_aval = at_least_vspace
 
@@ -78,6 +88,7 @@ class ShapedArray(AbstractValue):
             and self.shape == other.shape
             and self.dtype == other.dtype
             and self.weak_type == other.weak_type
+            and self.vma == other.vma
         )
 
     def __hash__(self) -> int:
@@ -93,7 +104,14 @@ class ShapedArray(AbstractValue):
 
     def str_short(self, long: bool = False) -> str:
         name = dtypes.dtype_name(self.dtype) if long else dtypes.short_name(self.dtype)
-        return f"{name}[{','.join(map(str, self.shape))}]"
+        return f"{name}[{','.join(map(str, self.shape))}]{self.str_varying()}"
+
+    def str_varying(self) -> str:
+        """The axes of `vma` as they are printed behind the shape."""
+        if not self.vma:
+            return ""
+        names = sorted(map(str, self.vma))
+        return "{V:" + (names[0] if len(names) == 1 else f"({','.join(names)})") + "}"
 
     def __str__(self) -> str:
         return ("~" if self.weak_type else "") + self.str_short(long=True)

@@ -134,6 +134,9 @@ class Primitive:
         self.free = free
         # Where the primitive's programs run: `mesh_of(params)` is a mesh or None.
         self.mesh_of: Callable[[dict], Any] | None = None
+        # `varies(primitive, avals, params)`: the axes along which (operands must, results do) vary,
+        # where that is not all along which an operand does.
+        self.varies: Callable[..., Any] | None = None
         # How it runs on parts of its operands, see primitives/partition.py.
         self.partition: Callable[..., Any] | None = None
         self._evaluate = evaluate
@@ -143,8 +146,11 @@ class Primitive:
 
     def bind(self, *args: Any, **params: Any) -> Any:
         """Apply the primitive under the current trace."""
+        state = _trace.state
         try:
-            return _trace.state.trace.process_primitive(self, args, params)
+            if state.check_vma:
+                args = _trace.standardize(self, args, params)
+            return state.trace.process_primitive(self, args, params)
         except NotAnArrayError as e:
             for i, a in enumerate(args):
                 if a is e.value:

@@ -205,4 +205,4 @@ def batch_rule(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def tangent_aval(aval: ShapedArray) -> ShapedArray:
-    return ShapedArray(aval.shape, tangent_dtype(aval.dtype), aval.weak_type)
+    return ShapedArray(aval.shape, tangent_dtype(aval.dtype), aval.weak_type, aval.vma)

@@ -10,9 +10,9 @@ import numpy as np
 
 from . import config, errors, source_info
 from .avals import AbstractValue, ShapedArray, get_aval
-from .jaxpr import Atom, ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var
+from .jaxpr import Atom, ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
 from .primitive import Primitive
-from .trace import Trace, Tracer, check_leaks, set_trace
+from .trace import Trace, Tracer, check_leaks, set_trace, state
 
 
 class DebugInfo:
@@ -120,6 +120,8 @@ class JaxprTrace(Trace):
         """Add an equation and return tracers for its results."""
         atoms = [self.atom(a) for a in args]
         out = primitive.abstract_eval(*[a.aval for a in atoms], **params)
+        if state.check_vma:
+            out = varying(primitive, [a.aval for a in atoms], out, params)
         return self.emit(primitive, atoms, out, params)
 
     def emit(self, primitive: Primitive, atoms: list[Atom], out: Any, params: dict) -> Any:
@@ -164,6 +166,22 @@ class JaxprTrace(Trace):
                 eqn.outvars = [v if v in used else DropVar(v.aval) for v in eqn.outvars]
         jaxpr = Jaxpr(constvars, self.invars, outvars, self.eqns, debug_info=self.debug)
         return jaxpr, consts
+
+
+def varying(primitive: Primitive, avals: Sequence[Any], out: Any, params: dict) -> Any:
+    """The avals of an equation's results with the axes along which they vary.
+
+    Those of equations that hold jaxprs are the jaxprs' own.
+    """
+    if primitive.varies is not None:
+        vma = primitive.varies(primitive, avals, params)[1]
+    elif next(subjaxprs(params), None) is not None:
+        return out
+    else:
+        vma = frozenset().union(*(getattr(a, "vma", frozenset()) for a in avals))
+    if not primitive.multiple_results:
+        return out.update(vma=vma) if isinstance(out, ShapedArray) and out.vma != vma else out
+    return [o.update(vma=vma) if isinstance(o, ShapedArray) and o.vma != vma else o for o in out]
 
 
 _literal_types = {bool, int, float, complex}

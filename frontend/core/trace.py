@@ -210,9 +210,25 @@ class _State(threading.local):
         self.axis_env: tuple[tuple[Any, int], ...] = ()
         # Those of the named axes that devices are on.
         self.manual_axes: frozenset = frozenset()
+        # Whether avals say along which of them values vary.
+        self.check_vma = False
 
 
 state = _State()
+
+
+class _Varying:
+    """An entry of the axes in scope that names none: avals say where values vary. It makes programs
+    that are remembered by the axes in scope differ."""
+
+    def __repr__(self) -> str:
+        return "<varying>"
+
+
+VARYING = _Varying()
+
+#: Makes the operands of a primitive vary along the same axes; set by primitives/varying.py.
+standardize: Any = None
 
 
 def current_trace() -> Trace:
@@ -260,7 +276,7 @@ def axis_size(name: Any) -> int:
     for n, size in reversed(state.axis_env):
         if n == name:
             return size
-    bound = ", ".join(repr(n) for n, _ in state.axis_env) or "none"
+    bound = ", ".join(repr(n) for n, _ in state.axis_env if n is not VARYING) or "none"
     raise NameError(f"unbound axis name: {name}. The axis names in scope here: {bound}.")
 
 

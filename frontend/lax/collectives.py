@@ -23,6 +23,7 @@ from ..primitives.collectives import (
     psum_p,
     reduce_scatter_p,
 )
+from ..primitives.varying import check_sum, psum_invariant_p, vary, vma_of
 from .conversion import convert_element_type
 from .structure import expand_dims, squeeze
 
@@ -107,7 +108,11 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
             leaf = convert_element_type(leaf, np.int32)
         if not names:
             return leaf
-        return psum_p.bind(leaf, axes=_axes(names, len(aval.shape)), axis_index_groups=groups)
+        axes = _axes(names, len(aval.shape))
+        if _trace.state.check_vma and groups is None:
+            check_sum("psum", leaf, axes)
+            return psum_invariant_p.bind(leaf, axes=axes)
+        return psum_p.bind(leaf, axes=axes, axis_index_groups=groups)
 
     return pytree.tree_map(one, x)
 
@@ -283,6 +288,32 @@ def pswapaxes(x: Any, axis_name: Any, axis: int, *, axis_index_groups: Any = Non
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
 
 
+def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
+    """The leaves of `x` taken as values that vary along mesh axes (`to='varying'`), in shard_map.
+
+    Raises ValueError for leaves that vary along one of them already.
+    """
+    if to != "varying":
+        raise NotImplementedError(f"pcast: to must be 'varying', got {to!r}")
+    names = _names(axis_name)
+    for n in names:
+        _trace.axis_size(n)
+
+    def one(leaf: Any) -> Any:
+        _check(leaf)
+        if not _trace.state.check_vma:
+            return leaf
+        already = [n for n in names if n in vma_of(leaf)]
+        if already:
+            raise ValueError(
+                "Unsupported cast: the input to pcast varies already along the axes "
+                f"{tuple(already)}, got type {_check(leaf).str_short(long=True)}"
+            )
+        return vary(leaf, frozenset(names))
+
+    return pytree.tree_map(one, x)
+
+
 def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
     """The value at position `source` of a mapped axis, in all positions."""
     i = operator.index(source)
@@ -290,6 +321,6 @@ def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
 
 
 __all__ = [
-    "all_gather", "all_to_all", "axis_index", "axis_size", "pbroadcast", "pmax", "pmean", "pmin",
+    "all_gather", "all_to_all", "axis_index", "axis_size", "pbroadcast", "pcast", "pmax", "pmean", "pmin",
     "ppermute", "pshuffle", "psum", "psum_scatter", "pswapaxes",
 ]  # fmt: skip

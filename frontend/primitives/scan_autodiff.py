@@ -38,7 +38,7 @@ def chosen(items: Sequence[Any], flags: Sequence[bool], value: bool = True) -> l
 
 def stacked(aval: ShapedArray, length: int) -> ShapedArray:
     """The aval of `length` values along a new first axis."""
-    return ShapedArray((length, *aval.shape), aval.dtype, aval.weak_type)
+    return aval.update(shape=(length, *aval.shape))
 
 
 def rebind(primitive: Primitive, body: ClosedJaxpr, args: Sequence[Any], params: dict) -> list[Any]:

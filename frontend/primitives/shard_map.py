@@ -20,7 +20,7 @@ from ..core.mesh import Mesh, PartitionSpec, axes_of
 from ..core.primitive import Primitive, absent
 from ..core.rules import Zero, is_undefined
 from ..core.staging import trace_to_closed
-from ..core.trace import extend_axis_env, set_trace, state
+from ..core.trace import VARYING, extend_axis_env, set_trace, state
 from ..transforms import spmd
 from ..transforms.batching import batch_jaxpr
 from ..transforms.jvp import jvp_jaxpr
@@ -35,25 +35,28 @@ class scope(extend_axis_env):
     """Context manager that brings the axes of the mesh into scope."""
 
     def __init__(self, params: dict):
-        self.manual = params["newly_manual_axes"]
-        super().__init__([(n, s) for n, s in params["mesh"].shape_tuple if n in self.manual])
+        self.manual, self.check = params["newly_manual_axes"], params["check_vma"]
+        axes = [(n, s) for n, s in params["mesh"].shape_tuple if n in self.manual]
+        super().__init__([*axes, (VARYING, 0)] if self.check else axes)
 
     def __enter__(self) -> None:
         super().__enter__()
-        self.outer = state.manual_axes
-        state.manual_axes = self.outer | self.manual
+        self.outer = state.manual_axes, state.check_vma
+        state.manual_axes, state.check_vma = self.outer[0] | self.manual, self.check
 
     def __exit__(self, *exc: Any) -> None:
-        state.manual_axes = self.outer
+        state.manual_axes, state.check_vma = self.outer
         super().__exit__(*exc)
 
 
-def local_aval(aval: ShapedArray, spec: PartitionSpec, mesh: Mesh) -> ShapedArray:
-    """The aval of a part."""
+def local_aval(
+    aval: ShapedArray, spec: PartitionSpec, mesh: Mesh, varying: bool = False
+) -> ShapedArray:
+    """The aval of a part; `varying`: with the axes along which parts differ."""
     shape = list(aval.shape)
     for d, p in enumerate(spec):
         shape[d] //= math.prod(mesh.shape[a] for a in axes_of(p))
-    return aval.update(shape=tuple(shape))
+    return aval.update(shape=tuple(shape), vma=frozenset(spec.names() if varying else ()))
 
 
 def global_aval(aval: ShapedArray, spec: PartitionSpec, mesh: Mesh) -> ShapedArray:
@@ -61,7 +64,7 @@ def global_aval(aval: ShapedArray, spec: PartitionSpec, mesh: Mesh) -> ShapedArr
     shape = list(aval.shape)
     for d, p in enumerate(spec):
         shape[d] *= math.prod(mesh.shape[a] for a in axes_of(p))
-    return aval.update(shape=tuple(shape))
+    return aval.update(shape=tuple(shape), vma=frozenset())
 
 
 def _abstract(*avals: Any, jaxpr: ClosedJaxpr, mesh: Mesh, out_specs: tuple, **_: Any) -> list[Any]:
@@ -79,7 +82,8 @@ def _evaluate(primitive: Primitive, args: Sequence[Any], params: dict) -> list[A
         ]
         return trace_to_closed(lambda *xs: primitive.bind(*xs, **params), avals)
 
-    key = ("shard_map program", params["mesh"], params["in_specs"], params["out_specs"])
+    names = ("mesh", "in_specs", "out_specs", "newly_manual_axes")
+    key = ("shard_map program", *[params[n] for n in names])
     closed = body.derived(key, make)
     ins = [eager.as_array(a) for a in args]
     program = spmd.program_for(closed, "shard_map", ins)
@@ -119,7 +123,14 @@ def _partial_eval(primitive: Primitive, trace: Any, args: Sequence[Any], params:
     """Residuals are the parts of all devices, one behind the other."""
     unknown = tuple(trace.is_unknown(a) for a in args)
     ins, outs = params["in_specs"], params["out_specs"]
-    everywhere = PartitionSpec(tuple(params["mesh"].axis_names))
+
+    def stored_spec(aval: ShapedArray) -> PartitionSpec:
+        """Along the first dimension, over the axes along which the devices' values differ."""
+        names = params["mesh"].axis_names
+        manual = params["newly_manual_axes"]
+        axes = [n for n in names if n in (aval.vma if params["check_vma"] else manual)]
+        return PartitionSpec(tuple(axes)) if axes else PartitionSpec()
+
     with scope(params):
         split = partial_eval_jaxpr(params["jaxpr"], unknown)
         made = [i for kind, i in split.residuals if kind == "out"]
@@ -162,15 +173,15 @@ def _partial_eval(primitive: Primitive, trace: Any, args: Sequence[Any], params:
     known_ins = [s for s, u in zip(ins, unknown, strict=True) if not u]
     known_specs = [s for s, u in zip(outs, split.unknown_out, strict=True) if not u]
     with set_trace(trace.parent):
-        values = _bind(
-            params, known_jaxpr, known_args, known_ins, [*known_specs, *[everywhere] * len(made)]
-        )
+        made_specs = [stored_spec(a) for a in known_jaxpr.out_avals[len(known_specs) :]]
+        values = _bind(params, known_jaxpr, known_args, known_ins, [*known_specs, *made_specs])
     residuals: list[Any] = []
     specs: list[Any] = []
-    stored = iter(values[len(known_specs) :])
+    stored = iter(zip(values[len(known_specs) :], made_specs, strict=True))
     for kind, i in split.residuals:
-        residuals.append(known_args[i] if kind == "in" else next(stored))
-        specs.append(known_ins[i] if kind == "in" else everywhere)
+        r, s = (known_args[i], known_ins[i]) if kind == "in" else next(stored)
+        residuals.append(r)
+        specs.append(s)
     unknown_args = [a for a, u in zip(args, unknown, strict=True) if u]
     staged_out: list[Any] = []
     if any(split.unknown_out):
@@ -187,6 +198,9 @@ def _partial_eval(primitive: Primitive, trace: Any, args: Sequence[Any], params:
 
 
 def _unmentioned(spec: PartitionSpec, params: dict) -> tuple:
+    """The axes along which parts are known to be equal only by the spec."""
+    if params["check_vma"]:
+        return ()  # the types say so, and transposing takes care of it
     named = set(spec.names())
     manual = params["newly_manual_axes"]
     return tuple(n for n in params["mesh"].axis_names if n in manual and n not in named)

@@ -101,7 +101,12 @@ def _as(ctx: Any, value: Value, t: ElementType) -> Value:
     return value if value.type is t else ctx.new(ctx.tensor(value), value.shape, t)
 
 
-_REDUCTIONS = {"psum": ("reduce_sum", 0), "pmax": ("reduce_max", 1), "pmin": ("reduce_min", 2)}
+_REDUCTIONS = {
+    "psum": ("reduce_sum", 0),
+    "psum_invariant": ("reduce_sum", 0),
+    "pmax": ("reduce_max", 1),
+    "pmin": ("reduce_min", 2),
+}
 
 
 @emits(*_REDUCTIONS)
