@@ -92,10 +92,12 @@ Origin originOf(Value value) {
   }
 }
 
-/// Where a value is computed into an empty tensor that nothing else determines.
-OpOperand *emptyOperand(Value value) {
+/// Where, inside of `scope`, a value is computed into an empty tensor that
+/// nothing else determines.
+OpOperand *emptyOperand(Value value, Operation *scope) {
   Origin origin = originOf(value);
-  return origin.first && origin.root.getDefiningOp<tensor::EmptyOp>()
+  return origin.first && scope->isProperAncestor(origin.first->getOwner()) &&
+                 origin.root.getDefiningOp<tensor::EmptyOp>()
              ? origin.first
              : nullptr;
 }
@@ -174,7 +176,8 @@ struct LoopDestinationsPass
         place(terminatorOf(region)->getOpOperand(number), carry);
       return;
     }
-    if (OpOperand *destination = emptyOperand(value))
+    Operation *loop = carry.getParentBlock()->getParentOp();
+    if (OpOperand *destination = emptyOperand(value, loop))
       destination->set(carry);
   }
 
@@ -265,7 +268,7 @@ struct LoopDestinationsPass
       SmallVector<OpOperand *> destinations;
       for (Region &region : op->getRegions())
         destinations.push_back(emptyOperand(
-            terminatorOf(region)->getOperand(result.getResultNumber())));
+            terminatorOf(region)->getOperand(result.getResultNumber()), op));
       if (llvm::is_contained(destinations, nullptr))
         continue;
       OpBuilder builder(op);
