@@ -50,7 +50,7 @@ def _param(v: Any) -> Any:
         return _closed(v)
     if t is Jaxpr:
         return _jaxpr(v)
-    if t in (tuple, list):
+    if isinstance(v, (tuple, list)):
         return (t, *map(_param, v))
     if t is dict:
         return (t, *[(k, _param(x)) for k, x in v.items()])

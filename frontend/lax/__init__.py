@@ -10,6 +10,7 @@ from .collectives import *
 from .conditionals import *
 from .conversion import *
 from .cumulative import *
+from .custom_solves import *
 from .elementwise import *
 from .indexing import *
 from .loops import *
