@@ -47,6 +47,7 @@ _FUSED = (
     "func.func(lingon-fuse-rows)",
 )
 _BUFFERIZED = (
+    "func.func(lingon-loop-copies)",
     "eliminate-empty-tensors",
     "func.func(lingon-loop-destinations)",
     "empty-tensor-to-alloc-tensor",
