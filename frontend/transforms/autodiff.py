@@ -185,7 +185,8 @@ def value_and_grad(
     `holomorphic`).
     """
     check_callable(fun)
-    return _value_and_grad("value_and_grad", fun, argnums, has_aux, holomorphic, allow_int)
+    f = _value_and_grad("value_and_grad", fun, argnums, has_aux, holomorphic, allow_int)
+    return fuse(fun, f, ("value_and_grad", _hashable(argnums), has_aux, holomorphic, allow_int))
 
 
 def _value_and_grad(
@@ -223,7 +224,7 @@ def _value_and_grad(
         g = grads[0] if single else tuple(grads)
         return ((value, aux), g) if has_aux else (value, g)
 
-    return fuse(fun, value_and_grad_f, (who, _hashable(argnums), has_aux, holomorphic, allow_int))
+    return value_and_grad_f
 
 
 def _hashable(argnums: Any) -> Any:
@@ -256,7 +257,7 @@ def grad(
         value, g = f(*args, **kwargs)
         return (g, value[1]) if has_aux else g
 
-    return fuse(fun, grad_f, ("gradient", _hashable(argnums), has_aux, holomorphic, allow_int))
+    return fuse(fun, grad_f, ("grad", _hashable(argnums), has_aux, holomorphic, allow_int))
 
 
 @boundary

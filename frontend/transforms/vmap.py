@@ -9,6 +9,7 @@ from ..core import pytree
 from ..core.avals import get_aval
 from .api_util import FlatFun, argument_names, check_callable, wraps
 from .batching import Axis, batch_flat, move_batch_axis
+from .fused import fuse
 
 
 def broadcast_prefix(prefix: Any, tree: Any, what: str) -> list[Any]:
@@ -164,7 +165,7 @@ def vmap(
         ]
         return pytree.tree_unflatten(flat.out_tree, results)
 
-    return vmap_f
+    return fuse(fun, vmap_f, ("vmap", in_axes, out_axes, axis_name, axis_size))
 
 
 def _place(size: int, dim: int | None, want: int | None, x: Any, i: int, out_tree: Any) -> Any:

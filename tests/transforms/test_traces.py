@@ -156,13 +156,13 @@ def test_counts_of_traces(name: str) -> None:
 
 def test_called_twice_compiles_once(monkeypatch: pytest.MonkeyPatch) -> None:
     names = []
-    compile_jaxpr = lowering.compile_jaxpr
+    compile_lowered = lowering.LoweredProgram.compile
 
-    def counted(*args: Any, **kwargs: Any) -> Any:
-        names.append(kwargs["name"])
-        return compile_jaxpr(*args, **kwargs)
+    def counted(self: Any) -> Any:
+        names.append(self.name)
+        return compile_lowered(self)
 
-    monkeypatch.setattr(lowering, "compile_jaxpr", counted)
+    monkeypatch.setattr(lowering.LoweredProgram, "compile", counted)
 
     def sine_of_sum(x: Any, y: Any) -> Any:
         return lnp.sin(x + y)
