@@ -41,6 +41,7 @@ from .placement import (
 )
 from .pmap import pmap
 from .shard_map import shard_map
+from .sharded_jit import UNSPECIFIED, NotGiven, check_shardings, make_sharded_jit
 from .transforms.abstract import ShapeDtypeStruct, eval_shape, make_jaxpr
 from .transforms.autodiff import (
     grad,
@@ -77,20 +78,12 @@ numpy_rank_promotion = _config.rank_promotion
 threefry_partitionable = _config.threefry_partitionable
 
 
-class _NotGiven:
-    def __repr__(self) -> str:
-        return "UnspecifiedValue"
-
-
-_unspecified: Any = _NotGiven()
-
-
 def jit(
-    fun: Callable | _NotGiven = _unspecified,
+    fun: Callable | NotGiven = UNSPECIFIED,
     /,
     *,
-    in_shardings: Any = _unspecified,
-    out_shardings: Any = _unspecified,
+    in_shardings: Any = UNSPECIFIED,
+    out_shardings: Any = UNSPECIFIED,
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Iterable[str] | None = None,
     donate_argnums: int | Sequence[int] | None = None,
@@ -106,6 +99,9 @@ def jit(
     Without `fun`, returns a decorator with the given options.
 
     Args:
+      in_shardings, out_shardings: how arguments and results lie over devices; pytree prefixes of
+        them. None: as they come.
+      device: the device on which the program runs.
       static_argnums, static_argnames: arguments that are compile-time constants. They must be
         hashable; a new value traces and compiles again.
       donate_argnums, donate_argnames: arguments whose buffers the program may take over; they
@@ -119,12 +115,6 @@ def jit(
     """
     if backend not in (None, "cpu"):
         raise RuntimeError(f"Unknown backend {backend}. Available backends are ['cpu']")
-    for name, s in (("in_shardings", in_shardings), ("out_shardings", out_shardings)):
-        for leaf in pytree.tree_leaves(s):
-            if leaf is not _unspecified and not isinstance(leaf, SingleDeviceSharding):
-                raise NotImplementedError(f"{name}={s!r}: programs run on one device for now")
-    if device is not None and not isinstance(device, Device):
-        raise TypeError(f"device must be a Device, got {device!r}")
     options = {
         "static_argnums": static_argnums,
         "static_argnames": static_argnames,
@@ -134,9 +124,24 @@ def jit(
         "compiler_options": compiler_options,
         "inline": inline,
     }
-    if fun is _unspecified:
-        return lambda f: make_jit(f, **options)
-    return make_jit(fun, **options)  # type: ignore[arg-type]
+    given = [
+        check_shardings("in_shardings", in_shardings),
+        check_shardings("out_shardings", out_shardings),
+        device is not None,
+    ]
+    make: Callable[..., Any] = make_jit
+    if any(given):
+        make = functools.partial(
+            make_sharded_jit,
+            in_shardings=in_shardings,
+            out_shardings=out_shardings,
+            device=device,
+            options=options,
+        )
+        options = {}
+    if fun is UNSPECIFIED:
+        return lambda f: make(f, **options)
+    return make(fun, **options)
 
 
 def block_until_ready(x: Any) -> Any:

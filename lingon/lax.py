@@ -205,6 +205,7 @@ from lingon.frontend.lax.structure import (
     transpose,
     unstack,
 )
+from lingon.frontend.placement import with_sharding_constraint
 
 __all__ = [
     "AccuracyMode",
@@ -386,6 +387,7 @@ __all__ = [
     "transpose",
     "unstack",
     "while_loop",
+    "with_sharding_constraint",
     "zeta",
 ]
 

@@ -29,6 +29,7 @@ struct Scratch {
   int32_t deviceId = 0;
   bool committed = false;
   bool conflict = false; ///< arguments are committed to different devices
+  bool single = false;   ///< an argument is committed to one device
 
   void clear() {
     key.structure.clear();
@@ -43,7 +44,7 @@ struct Scratch {
     inputs.clear();
     dropAll(leaves);
     deviceId = 0;
-    committed = conflict = false;
+    committed = conflict = single = false;
   }
 
   static void dropAll(std::vector<PyObject *> &refs) {
@@ -202,6 +203,7 @@ Outcome classifyLeaves(Scratch &s) {
       s.key.layouts.resize(s.leaves.size(), nullptr);
       s.key.layouts[s.key.avals.size() - 1] = array->layout;
     }
+    s.single |= array->committed && !array->layout;
     s.conflict |=
         array->committed && s.committed && array->deviceId != s.deviceId;
     if (!haveDevice || (array->committed && !s.committed))
@@ -450,7 +452,7 @@ PyObject *callChecked(PyObject *object, PyObject *const *args, size_t nargsf,
     return nullptr;
   if (!entry)
     return callMiss(self, &s, args, numArgs, kwnames);
-  if (s.conflict && !entry->executable->movesArguments()) {
+  if (entry->executable->onDevices() ? s.single : s.conflict) {
     entry->release();
     return callMiss(self, nullptr, args, numArgs, kwnames); // which raises
   }

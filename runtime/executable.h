@@ -35,8 +35,8 @@ public:
   virtual bool run(PyObject *const *args, size_t numArgs, PyObject **outs,
                    int32_t deviceId = -1);
 
-  /// Whether arguments on other devices are brought to those of the program.
-  virtual bool movesArguments() const { return false; }
+  /// Whether it runs on several devices, which its arguments are brought to.
+  virtual bool onDevices() const { return false; }
 
   size_t numInputs() const { return inAvals.size(); }
   size_t numOutputs() const { return outAvals.size(); }

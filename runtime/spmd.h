@@ -20,7 +20,7 @@ public:
   bool run(PyObject *const *args, size_t numArgs, PyObject **outs,
            int32_t deviceId = -1) override;
 
-  bool movesArguments() const override { return true; }
+  bool onDevices() const override { return true; }
 
   PyObject *localObject = nullptr; ///< owned; each device's program
   Executable *local = nullptr;

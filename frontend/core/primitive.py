@@ -134,6 +134,8 @@ class Primitive:
         self.free = free
         # Where the primitive's programs run: `mesh_of(params)` is a mesh or None.
         self.mesh_of: Callable[[dict], Any] | None = None
+        # How it wants its operands to be cut: `wants(params)` is a spec or None for each.
+        self.wants: Callable[[dict], Any] | None = None
         # `varies(primitive, avals, params)`: the axes along which (operands must, results do) vary,
         # where that is not all along which an operand does.
         self.varies: Callable[..., Any] | None = None

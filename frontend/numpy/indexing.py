@@ -548,7 +548,13 @@ def take(
 
     Raises IndexError or TypeError for indices that do not fit.
     """
-    if mode is None and fill_value is None and state.trace is eval_trace and type(x) is ArrayImpl:
+    if (
+        mode is None
+        and fill_value is None
+        and state.trace is eval_trace
+        and type(x) is ArrayImpl
+        and not x._committed
+    ):
         out = _fast_basic(x, idx)
         if out is not None:
             return out

@@ -259,7 +259,12 @@ def broadcast_to(x: Any, shape: Sequence[int]) -> Any:
     shape = tuple(shape)
     if s == shape:
         return x if type(x) is ArrayImpl else asarray(x)
-    if type(x) is ArrayImpl and state.trace is eval_trace and _fits(s, shape):
+    if (
+        type(x) is ArrayImpl
+        and state.trace is eval_trace
+        and not x._committed
+        and _fits(s, shape)
+    ):
         out = np.empty(shape, x.dtype)
         out[...] = x._numpy()
         return ArrayImpl.from_numpy(out, x.weak_type)

@@ -139,14 +139,14 @@ class Part:
     ) -> tuple[Sequence[Any], Sequence[Cuts]]:
         """One equation on parts."""
         params = eqn.params
-        if primitive.partition is not None:
+        if (primitive.partition is not None and any(any(c) for c in cuts)) or names_one(eqn):
             found = primitive.partition(self, primitive, args, cuts, params)
             if found is not None:
                 return found
-        elif primitive.calls == "jaxpr":
+        if primitive.calls == "jaxpr":
             closed = params["jaxpr"]
             return self.run(closed.jaxpr, closed.consts, args, cuts)
-        elif primitive.batch is batch_elementwise:
+        if primitive.batch is batch_elementwise:
             found = self.elementwise(primitive, args, cuts, params)
             if found is not None:
                 return found
@@ -170,28 +170,36 @@ class Part:
 
     def elementwise(self, primitive: Any, args: list[Any], cuts: list[Cuts], params: dict) -> Any:
         """Elementwise: operands are brought to the cuts of the one that is cut most."""
-        rank = max(len(c) for c in cuts) if cuts else 0
-        best = whole(rank)
-        for x, c in zip(args, cuts, strict=True):
-            if len(c) == rank and sum(map(len, c)) > sum(map(len, best)):
-                best = c
-                shape = get_aval(x).shape
-        if not any(best):
+        found = self.aligned(args, cuts)
+        if found is None:
             return None
-        full = tuple(n * self.count(c) for n, c in zip(shape, best, strict=True))
-        moved = []
-        for x, c in zip(args, cuts, strict=True):
-            if not c:
-                moved.append(x)
-                continue
-            s = get_aval(x).shape
-            if tuple(n * self.count(k) for n, k in zip(s, c, strict=True)) != full:
-                return None  # a dimension of size 1 is repeated
-            moved.append(recut(x, c, best))
+        moved, best = found
         out = primitive.bind(*moved, **params)
         if primitive.multiple_results:
             return out, [best] * len(out)
         return [out], [best]
+
+    def aligned(self, args: list[Any], cuts: list[Cuts]) -> tuple[list[Any], Cuts] | None:
+        """Operands of one shape (but for scalars and dimensions of size 1, which are repeated), each
+        dimension cut as in the operand where it is cut most; None where none is cut."""
+        rank = max(len(c) for c in cuts) if cuts else 0
+        sizes = []
+        for x, c in zip(args, cuts, strict=True):
+            s = get_aval(x).shape
+            sizes.append(tuple(n * self.count(k) for n, k in zip(s, c, strict=True)))
+        full = tuple(max(s[d] for s in sizes if s) for d in range(rank))
+        best: list[tuple] = []
+        for d in range(rank):
+            taken = {n for c in best for n in c}
+            choices = [c[d] for c in cuts if c and not taken & set(c[d])]
+            best.append(max(choices, key=len, default=()))
+        if not any(best):
+            return None
+        moved = []
+        for x, c, s in zip(args, cuts, sizes, strict=True):
+            want = tuple(best[d] if n == full[d] else () for d, n in enumerate(s))
+            moved.append(recut(x, c, want) if c else x)
+        return moved, tuple(best)
 
     def count(self, axes: Sequence[Any]) -> int:
         """Number of parts along some axes."""
@@ -223,10 +231,16 @@ class Part:
         return trace_to_closed(f, closed.in_avals, closed.jaxpr.debug_info)
 
 
+def names_one(eqn: Any) -> bool:
+    """Whether an equation names a mesh itself."""
+    p = eqn.primitive
+    return p.mesh_of is not None and p.mesh_of(eqn.params) is not None
+
+
 def names_mesh(jaxpr: Jaxpr) -> bool:
     """Whether a jaxpr has, at any depth, equations that name a mesh."""
     for eqn in jaxpr.eqns:
-        if eqn.primitive.mesh_of is not None and eqn.primitive.mesh_of(eqn.params) is not None:
+        if names_one(eqn):
             return True
         if any(names_mesh(j) for j in subjaxprs(eqn.params)):
             return True
@@ -241,8 +255,8 @@ def wanted_specs(jaxpr: Jaxpr) -> dict[Any, PartitionSpec]:
     out: dict[Any, PartitionSpec] = {}
     for eqn in jaxpr.eqns:
         p = eqn.primitive
-        if p.mesh_of is not None and "in_specs" in eqn.params:
-            specs: Any = eqn.params["in_specs"]
+        if p.wants is not None:
+            specs: Any = p.wants(eqn.params)
         elif p.calls == "jaxpr":
             inner = wanted_specs(eqn.params["jaxpr"].jaxpr)
             specs = [inner.get(v) for v in eqn.params["jaxpr"].jaxpr.invars]

@@ -323,5 +323,6 @@ shard_map_p = Primitive(
 )
 shard_map_p.mesh_of = lambda params: params["mesh"]
 shard_map_p.partition = _partition
+shard_map_p.wants = lambda params: params["in_specs"]
 
 __all__ = ["global_aval", "local_aval", "scope", "shard_map_p"]
