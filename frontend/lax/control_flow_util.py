@@ -360,7 +360,7 @@ def bullets(lines: Sequence[str]) -> str:
     """One sentence, or a list of them."""
     if len(lines) == 1:
         s = lines[0]
-        return f"{s[0].upper()}{s[1:]}."
+        return f"{f'The{s[3:]}' if s.startswith('the ') else s}."
     return "\n".join(f"  * {s};" for s in lines[:-1]) + f"\n  * {lines[-1]}."
 
 
