@@ -13,7 +13,6 @@ from scan_programs import PROGRAMS, XS, C, W, floats, line, scalar
 import lingon
 
 NAMES = sorted(PROGRAMS)
-ONCE_REVERSIBLE = [n for n in NAMES if n != "custom"]
 all_programs = pytest.mark.parametrize("name", NAMES)
 
 
@@ -62,98 +61,6 @@ def test_gradient_without_jit(name: str) -> None:
     def program(m: Any) -> Any:
         with m.jax.disable_jit():
             return m.jax.grad(scalar(m, make(m)), argnums=(0, 1))(*args)
-
-    same(program, tol=1e-4)
-
-
-@pytest.mark.parametrize("name", [n for n in NAMES if n != "custom"])
-def test_jvp(name: str) -> None:
-    make, args = PROGRAMS[name]
-    tangents = tuple(np.cos(a) for a in args)
-
-    def program(m: Any) -> Any:
-        primals, ts = m.jax.tree_util.tree_map(m.jnp.asarray, (args, tangents))
-        return m.jax.jvp(lambda *a: floats(m, make(m)(*a)), primals, ts)
-
-    same(program, tol=1e-4)
-
-
-@pytest.mark.parametrize("which", [(0,), (1,), (0, 1)])
-@all_programs
-def test_grad(name: str, which: tuple[int, ...]) -> None:
-    make, args = PROGRAMS[name]
-    same(lambda m: m.jax.grad(scalar(m, make(m)), argnums=which)(*args), tol=1e-4)
-
-
-@all_programs
-def test_grad_compiled(name: str) -> None:
-    make, args = PROGRAMS[name]
-    same(lambda m: m.jax.jit(m.jax.grad(scalar(m, make(m)), argnums=(0, 1)))(*args), tol=1e-4)
-
-
-@all_programs
-def test_jacrev(name: str) -> None:
-    make, args = PROGRAMS[name]
-    same(lambda m: m.jax.jacrev(lambda *a: floats(m, make(m)(*a)))(*args), tol=1e-4)
-
-
-@pytest.mark.parametrize("name", ["rnn", "counter", "nested", "trees", "swap"])
-def test_jacfwd(name: str) -> None:
-    make, args = PROGRAMS[name]
-    same(lambda m: m.jax.jacfwd(lambda *a: floats(m, make(m)(*a)))(*args), tol=1e-4)
-
-
-@pytest.mark.parametrize("name", ["rnn", "backwards", "counter", "nested", "jitted", "swap"])
-def test_hessian(name: str) -> None:
-    """Forward over reverse."""
-    make, args = PROGRAMS[name]
-    same(lambda m: m.jax.jit(m.jax.hessian(scalar(m, make(m))))(*args), tol=2e-3)
-
-
-@pytest.mark.parametrize("name", ["rnn", "backwards", "counter", "nested", "mapped", "swap"])
-def test_reverse_over_reverse(name: str) -> None:
-    make, args = PROGRAMS[name]
-    same(lambda m: m.jax.jit(m.jax.jacrev(m.jax.grad(scalar(m, make(m)))))(*args), tol=2e-3)
-
-
-def test_third_derivative() -> None:
-    def program(m: Any) -> Any:
-        f = lambda x: m.lax.scan(lambda c, y: (m.jnp.sin(c * y), None), x, XS[:, 0] * 0.3)[0]
-        return m.jax.jit(m.jax.grad(m.jax.grad(m.jax.grad(f))))(0.7)
-
-    same(program, tol=1e-3)
-
-
-AXES: list[Any] = [(0, 0), (0, None), (None, 0), (1, -1), (-1, None)]
-
-
-def spread(x: np.ndarray, axis: int | None) -> np.ndarray:
-    return x if axis is None else np.stack([x, 0.5 * x], axis=axis)
-
-
-@pytest.mark.parametrize("axes", AXES, ids=str)
-@all_programs
-def test_vmap(name: str, axes: Any) -> None:
-    make, args = PROGRAMS[name]
-    ins = [spread(a, d) for a, d in zip(args, axes, strict=True)]
-    same(lambda m: m.jax.jit(m.jax.vmap(make(m), in_axes=axes))(*ins), tol=1e-4)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_vmap_of_grad(name: str) -> None:
-    make, args = PROGRAMS[name]
-    ins = [np.stack([a, 0.5 * a]) for a in args]
-    same(lambda m: m.jax.vmap(m.jax.grad(scalar(m, make(m))))(*ins), tol=1e-4)
-
-
-@pytest.mark.parametrize("name", ["rnn", "counter", "nested", "jitted", "custom"])
-def test_grad_of_vmap(name: str) -> None:
-    make, args = PROGRAMS[name]
-    batch = np.stack([args[1], 0.5 * args[1]])
-
-    def program(m: Any) -> Any:
-        f = m.jax.vmap(make(m), in_axes=(None, 0))
-        return m.jax.jit(m.jax.grad(scalar(m, f)))(args[0], batch)
 
     same(program, tol=1e-4)
 
