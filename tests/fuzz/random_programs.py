@@ -267,11 +267,70 @@ def _jvp(body: Body, xs: list[Any], choice: int) -> list[Any]:
     return [*outs, *tangents] or body(*xs)
 
 
+def _checkpoint(body: Body, xs: list[Any], choice: int) -> list[Any]:
+    policies = lingon.checkpoint_policies
+    policy = [None, policies.everything_saveable, policies.dots_saveable][choice % 3]
+    return lingon.checkpoint(body, policy=policy)(*xs)
+
+
+def _like(outs: Sequence[Any], wanted: Sequence[Any]) -> list[Any]:
+    """Values of the types of `wanted`, made of `outs`."""
+    return [adapted(outs[i % len(outs)], w.shape, w.dtype) for i, w in enumerate(wanted)]
+
+
+def _cond(body: Body, xs: list[Any], choice: int) -> list[Any]:
+    wanted = lingon.eval_shape(body, *xs)
+    branches = [body, lambda *a: _like(a, wanted)]
+    if choice & 1:
+        branches.reverse()
+    if choice & 2:
+        index = adapted(xs[-1], (), np.int32, -1, 2)
+        return lax.switch(index, [*branches, branches[0]], *xs)
+    return lax.cond(adapted(xs[-1], (), bool), *branches, *xs)
+
+
+def _scan(body: Body, xs: list[Any], choice: int) -> list[Any]:
+    """Every operand is a carry, the first is scanned over too."""
+
+    def step(carry: list[Any], x: Any) -> tuple[list[Any], list[Any]]:
+        outs = body(*carry[:-1], x) if choice & 1 else body(*carry)
+        return _like(outs, xs), outs
+
+    stacked = lax.concatenate([x[None] for x in (xs[-1], _like([xs[0]], xs[-1:])[0])] * 2, 0)
+    carry, ys = lax.scan(step, xs, stacked, reverse=bool(choice & 2), unroll=1 + (choice >> 2))
+    return [*carry, *ys]
+
+
+def _fori(body: Body, xs: list[Any], choice: int) -> list[Any]:
+    """A fixed number of iterations, which can be differentiated in reverse."""
+    return lax.fori_loop(0, choice % 4, lambda i, c: _like(body(*c), xs), xs)
+
+
+def _while(body: Body, xs: list[Any], choice: int) -> list[Any]:
+    """A number of iterations that depends on the values; derivatives are not asked for."""
+    xs = [lax.stop_gradient(x) for x in xs]
+    limit = adapted(xs[-1], (), np.int32, 0, 3)
+
+    def go_on(state: Any) -> Any:
+        return lax.lt(state[0], limit)
+
+    def step(state: Any) -> Any:
+        n, c = state
+        return n + 1, _like(body(*c), xs)
+
+    return lax.while_loop(go_on, step, (np.int32(0), xs))[1]
+
+
 WRAPPERS: dict[str, Callable[[Body, list[Any], int], list[Any]]] = {
     "jit": _jit,
     "vmap": _vmap,
     "grad": _grad,
     "jvp": _jvp,
+    "checkpoint": _checkpoint,
+    "cond": _cond,
+    "scan": _scan,
+    "fori": _fori,
+    "while": _while,
 }
 
 
