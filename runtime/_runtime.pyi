@@ -248,6 +248,7 @@ class SpmdExecutable(Executable):
         out_layouts: Sequence[ShardLayout],
         *,
         donated: Sequence[int] = (),
+        independent: bool = False,
     ) -> None: ...
     @property
     def devices(self) -> tuple[int, ...]: ...

@@ -4,6 +4,7 @@
 #include "threads.h"
 
 #include <cstdio>
+#include <cstring>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -13,7 +14,9 @@ namespace lingon {
 namespace {
 
 /// How long a thread looks for the others before it sleeps.
-constexpr int spinCount = 4000;
+constexpr int spinCount = 400;
+/// Operands of up to this size are copied to where they are shown.
+constexpr int64_t smallBytes = 1024;
 
 void relax() {
 #if defined(__x86_64__)
@@ -32,8 +35,12 @@ thread_local int64_t threadPosition = -1;
 class DeviceRun::Group {
 public:
   Group(DeviceRun &run, std::vector<int32_t> members)
-      : members(std::move(members)), run(run), operands(this->members.size()),
-        sites(this->members.size()) {
+      : members(std::move(members)), run(run), sites(this->members.size()),
+        turn(this->members.size()) {
+    for (Slot &slot : slots) {
+      slot.operands.resize(this->members.size());
+      slot.copies.reset(new Copy[this->members.size()]);
+    }
     static const int cores = availableCores();
     spins = run.size() <= size_t(cores) ? spinCount : 0;
   }
@@ -82,8 +89,19 @@ public:
 
   const std::vector<int32_t> members;
   DeviceRun &run;
-  std::vector<const LingonBuffer *> operands; ///< by rank
-  std::vector<int64_t> sites;
+  std::vector<int64_t> sites; ///< by rank, as all of the following
+
+  struct alignas(64) Copy {
+    char data[smallBytes];
+    LingonBuffer operand;
+  };
+  /// What the members show each other. The meetings use two in turn: when all
+  /// have come to a meeting, nobody looks at the last but one any more.
+  struct Slot {
+    std::vector<const LingonBuffer *> operands;
+    std::unique_ptr<Copy[]> copies;
+  } slots[2];
+  std::vector<uint64_t> turn;
 
 private:
   std::atomic<int> arrived{0};
@@ -154,8 +172,8 @@ extern "C" {
 int64_t lingon_rt_device_position() { return threadPosition; }
 
 void lingon_rt_meet(LingonMeeting *meeting, const LingonBuffer *operands,
-                    int64_t site, const int64_t *groups, const int64_t *ranks,
-                    int64_t count) {
+                    int64_t bytes, int64_t site, const int64_t *groups,
+                    const int64_t *ranks, int64_t count) {
   if (!threadRun || int64_t(threadRun->size()) != count) {
     failRun(currentRun(), RunError::Kernel,
             "a collective runs outside of the devices that it is compiled for");
@@ -172,7 +190,18 @@ void lingon_rt_meet(LingonMeeting *meeting, const LingonBuffer *operands,
   // What follows may leave by longjmp, which frees nothing.
   std::vector<int32_t>().swap(members);
   int64_t rank = ranks[threadPosition];
-  group.operands[size_t(rank)] = operands;
+  bool copied = bytes <= smallBytes;
+  auto &slot = group.slots[group.turn[size_t(rank)]++ % 2];
+  std::vector<const LingonBuffer *> &shown = slot.operands;
+  if (copied) {
+    auto &copy = slot.copies[size_t(rank)];
+    memcpy(copy.data, operands[0].data, size_t(bytes));
+    copy.operand = operands[0];
+    copy.operand.data = copy.data;
+    shown[size_t(rank)] = &copy.operand;
+  } else {
+    shown[size_t(rank)] = operands;
+  }
   group.sites[size_t(rank)] = site;
   bool mixed = false;
   bool good = group.arrive([&] {
@@ -190,10 +219,12 @@ void lingon_rt_meet(LingonMeeting *meeting, const LingonBuffer *operands,
                   "all of them must run the same ones in the same order"
                 : nullptr);
   }
-  *meeting = {group.operands.data(), rank, size, &group};
+  *meeting = {shown.data(), rank, size, &group, copied};
 }
 
 void lingon_rt_part(LingonMeeting *meeting) {
+  if (meeting->copied)
+    return;
   auto &group = *static_cast<DeviceRun::Group *>(meeting->group);
   if (!group.arrive([] { return true; }))
     abandon(group, meeting->rank, nullptr);

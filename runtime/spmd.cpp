@@ -191,7 +191,8 @@ bool SpmdExecutable::run(PyObject *const *args, size_t numArgs, PyObject **outs,
     DeviceRun run(devices.data(), count);
     call.run = &run;
     Py_BEGIN_ALLOW_THREADS;
-    started = runOnDevices(devices.data(), count, &runDevice, &call);
+    started =
+        runOnDevices(devices.data(), count, &runDevice, &call, independent);
     Py_END_ALLOW_THREADS;
   }
   if (!started) {
@@ -271,8 +272,8 @@ Aval *wholeAval(const Aval *local, PyObject *layoutObject, size_t devices) {
 }
 
 void construct(SpmdExecutable *memory, nb::object local, nb::handle devices,
-               nb::handle inLayouts, nb::handle outLayouts,
-               nb::handle donated) {
+               nb::handle inLayouts, nb::handle outLayouts, nb::handle donated,
+               bool independent) {
   auto *self = new (memory) SpmdExecutable();
   try {
     if (!nb::try_cast(local, self->local) || !self->local)
@@ -306,6 +307,7 @@ void construct(SpmdExecutable *memory, nb::object local, nb::handle devices,
         raise(PyExc_IndexError, "SpmdExecutable: no such donated input");
       self->donated.push_back(uint32_t(index));
     }
+    self->independent = independent;
     self->localObject = local.release().ptr();
   } catch (...) {
     self->~SpmdExecutable();
@@ -341,10 +343,12 @@ ModuleInit registerSpmd(
           .def("__init__", &construct, nb::arg("local"), nb::arg("devices"),
                nb::arg("in_layouts"), nb::arg("out_layouts"), nb::kw_only(),
                nb::arg("donated") = nb::make_tuple(),
+               nb::arg("independent") = false,
                "local: the Executable that each device runs on its parts. "
                "devices: their numbers. in_layouts, out_layouts: ShardLayouts "
                "of the arguments and results. donated: indices of arguments "
-               "that a call deletes.")
+               "that a call deletes. independent: the program has no "
+               "collectives.")
           .def_prop_ro("devices", [](const SpmdExecutable &self) {
             nb::list result;
             for (int32_t device : self.devices)

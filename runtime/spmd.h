@@ -25,6 +25,7 @@ public:
   PyObject *localObject = nullptr; ///< owned; each device's program
   Executable *local = nullptr;
   std::vector<int32_t> devices;
+  bool independent = false; ///< the devices do not meet in collectives
   std::vector<PyObject *> inLayouts, outLayouts; ///< owned ShardLayouts
 };
 

@@ -5,7 +5,9 @@
 
 #include <nanobind/nanobind.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <csignal>
 #include <memory>
@@ -24,7 +26,7 @@ namespace lingon {
 namespace {
 
 /// How long a thread looks for work, or for the end of it, before it sleeps.
-constexpr int spinCount = 3000;
+constexpr int spinCount = 400;
 
 void relax() {
 #if defined(__x86_64__)
@@ -32,6 +34,19 @@ void relax() {
 #elif defined(__aarch64__)
   asm volatile("yield");
 #endif
+}
+
+/// What takes less is not worth waking up a thread for.
+constexpr std::chrono::microseconds cheapTime(10);
+
+int coreCount() {
+  static const int cores = availableCores();
+  return std::min(cores, numThreads());
+}
+
+/// Threads that each of `count` devices gets for its parallel loops.
+int threadShareOf(size_t count) {
+  return std::max<int>(1, coreCount() / int(count));
 }
 
 /// One call of runOnDevices; lives on its caller's stack.
@@ -98,7 +113,7 @@ public:
     Launch launch;
     launch.fn = fn;
     launch.context = context;
-    launch.share = std::max<int>(1, cores / int(count));
+    launch.share = threadShareOf(count);
     std::unique_ptr<Task[]> tasks(new (std::nothrow) Task[count]);
     if (!tasks)
       return false;
@@ -160,11 +175,6 @@ public:
   std::mutex mutex;
 
 private:
-  static int coreCount() {
-    static const int cores = availableCores();
-    return std::min(cores, numThreads());
-  }
-
   /// Under the mutex.
   bool ensureWorker(int32_t device) {
     while (workers.size() <= size_t(device))
@@ -322,8 +332,33 @@ ModuleInit registerWorkers([](nb::module_ &) {
 } // namespace
 
 bool runOnDevices(const int32_t *devices, size_t count, DeviceFunction fn,
-                  void *context) {
-  return allWorkers().run(devices, count, fn, context);
+                  void *context, bool independent) {
+  struct Rest {
+    DeviceFunction fn;
+    void *context;
+    size_t begin;
+  } rest{fn, context, 0};
+  if (independent) {
+    // With one thread each, whoever else computes at the moment.
+    int share = threadShareOf(count);
+    bool cheap = true;
+    while (rest.begin < count && cheap) {
+      auto start = std::chrono::steady_clock::now();
+      setThreadShare(share);
+      fn(context, rest.begin++);
+      setThreadShare(0);
+      cheap = std::chrono::steady_clock::now() - start < cheapTime;
+    }
+    if (rest.begin == count)
+      return true;
+  }
+  return allWorkers().run(
+      devices + rest.begin, count - rest.begin,
+      [](void *raw, size_t index) {
+        auto *rest = static_cast<Rest *>(raw);
+        rest->fn(rest->context, rest->begin + index);
+      },
+      &rest);
 }
 
 } // namespace lingon

@@ -16,8 +16,12 @@ using DeviceFunction = void (*)(void *context, size_t index);
 /// Each worker uses its share of the cores for parallel loops. fn must not
 /// throw. Must be called without the GIL. Returns false, having done nothing,
 /// when a thread cannot be started.
+///
+/// If the functions are `independent`, none waits for another: then the caller
+/// runs those that take a few microseconds itself, one after the other, rather
+/// than wake up the workers.
 bool runOnDevices(const int32_t *devices, size_t count, DeviceFunction fn,
-                  void *context);
+                  void *context, bool independent);
 
 } // namespace lingon
 

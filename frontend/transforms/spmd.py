@@ -93,6 +93,7 @@ class SpmdProgram:
             self.in_layouts,
             self.out_layouts,
             donated=[k for k, i in enumerate(self.kept) if self.donated[i]],
+            independent=not _meets(parts.local.jaxpr),
         )
         self.compiled = SimpleNamespace(executable=executable)
         self.plain_out = is_plain(self.out_avals)
@@ -112,6 +113,17 @@ class SpmdProgram:
         if config.debug_nans.value or config.debug_infs.value:
             eager.check_finite(f"the jitted function {self.name}", outs)
         return outs
+
+
+def _meets(jaxpr: Any) -> bool:
+    """Whether a local jaxpr has collectives."""
+    for eqn in jaxpr.eqns:
+        names = eqn.primitive.axis_names
+        if eqn.invars and names is not None and names(eqn.params):
+            return True
+        if any(_meets(j) for j in subjaxprs(eqn.params)):
+            return True
+    return False
 
 
 def _layout(mesh: Mesh, spec: PartitionSpec, aval: Any) -> Any:

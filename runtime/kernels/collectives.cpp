@@ -104,8 +104,9 @@ public:
   /// `layout` is the part of the config from the number of positions on.
   Meeting(const LingonBuffer *bufs, int64_t site, const int64_t *layout)
       : operands(bufs) {
-    lingon_rt_meet(&meeting, operands.dense, site, layout + 1,
-                   layout + 1 + layout[0], layout[0]);
+    const LingonBuffer &in = operands.dense[0];
+    lingon_rt_meet(&meeting, operands.dense, countOf(in) * itemSize(in.dtype),
+                   site, layout + 1, layout + 1 + layout[0], layout[0]);
   }
   void finish() {
     lingon_rt_part(&meeting);
@@ -116,9 +117,11 @@ public:
   const LingonBuffer &input(int64_t rank) const {
     return meeting.operands[rank][0];
   }
+  /// Of another device: only if `sharesOutputs`.
   const LingonBuffer &output(int64_t rank) const {
-    return meeting.operands[rank][1];
+    return rank == meeting.rank ? operands.dense[1] : meeting.operands[rank][1];
   }
+  bool sharesOutputs() const { return !meeting.copied; }
   template <class T> const T *in(int64_t rank) const {
     return static_cast<const T *>(input(rank).data);
   }
@@ -174,6 +177,10 @@ void reduceRange(const Meeting &m, int64_t begin, int64_t n, T *to) {
 template <class T, int Op> struct AllReduce {
   static void run(const Meeting &m, int64_t) {
     int64_t n = countOf(m.ownOutput());
+    if (!m.sharesOutputs()) {
+      reduceRange<T, Op>(m, 0, n, m.out<T>(m.rank()));
+      return;
+    }
     // Pieces that do not share cache lines.
     int64_t line = 64 / int64_t(sizeof(T));
     int64_t piece = ((n + m.size() - 1) / m.size() + line - 1) / line * line;

@@ -7,6 +7,7 @@ from pathlib import Path
 from two_libraries import check
 
 DIFFERENT = {
+    "hessian": "jax cuts the result over the devices, here all of them have it",
     "in_axes -1": "jax takes axis -1 for axis 0",
     "committed to another device": "jax refuses; here pmap brings its arguments to its devices",
 }
