@@ -48,6 +48,7 @@ _FUSED = (
 )
 _BUFFERIZED = (
     "func.func(lingon-loop-copies)",
+    "func.func(lingon-own-destinations)",
     "eliminate-empty-tensors",
     "func.func(lingon-loop-destinations)",
     "empty-tensor-to-alloc-tensor",

@@ -1,0 +1,48 @@
+//===- own_destinations.cpp - every result has a destination of its own
+//----===//
+//
+// CSE makes one `tensor.empty` of all that have the same type. Bufferization
+// then takes the results that are written to it for aliases of one another: it
+// has to prove for each pair that the one may overwrite the other, in time that
+// grows with the cube of the program. Here each use gets its own again.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Registration.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+
+namespace {
+
+struct OwnDestinationsPass
+    : public PassWrapper<OwnDestinationsPass, OperationPass<func::FuncOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(OwnDestinationsPass)
+  StringRef getArgument() const final { return "lingon-own-destinations"; }
+  StringRef getDescription() const final {
+    return "give every use of a tensor.empty its own";
+  }
+
+  void runOnOperation() override {
+    SmallVector<tensor::EmptyOp> empties;
+    getOperation().walk([&](tensor::EmptyOp op) { empties.push_back(op); });
+    for (tensor::EmptyOp empty : empties) {
+      SmallVector<OpOperand *> uses;
+      for (OpOperand &use : empty->getUses())
+        uses.push_back(&use);
+      for (OpOperand *use : uses) {
+        if (use == uses.back()) // it has the original
+          break;
+        OpBuilder builder(use->getOwner());
+        use->set(builder.clone(*empty)->getResult(0));
+      }
+    }
+  }
+};
+
+} // namespace
+
+LINGON_REGISTER_PASS(OwnDestinationsPass)

@@ -1,0 +1,37 @@
+// RUN: mlir-dump %s --passes 'func.func(lingon-own-destinations)' | FileCheck %s
+
+// CHECK-LABEL: func.func @shared
+// CHECK:         %[[A:.*]] = tensor.empty() : tensor<4xf32>
+// CHECK:         linalg.fill {{.*}} outs(%[[A]]
+// CHECK:         scf.for
+// CHECK:           %[[B:.*]] = tensor.empty() : tensor<4xf32>
+// CHECK:           linalg.fill {{.*}} outs(%[[B]]
+// CHECK-NOT:     tensor.empty
+// CHECK:         return
+func.func @shared(%x: f32, %y: f32, %n: index) -> (tensor<4xf32>, tensor<4xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %e = tensor.empty() : tensor<4xf32>
+  %a = linalg.fill ins(%x : f32) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%c = %a) -> (tensor<4xf32>) {
+    %b = linalg.fill ins(%y : f32) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+    scf.yield %b : tensor<4xf32>
+  }
+  return %a, %r : tensor<4xf32>, tensor<4xf32>
+}
+
+// One operation with two destinations.
+// CHECK-LABEL: func.func @two
+// CHECK-COUNT-2: tensor.empty
+// CHECK:         linalg.generic
+func.func @two(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %e = tensor.empty() : tensor<4xf32>
+  %r:2 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
+                         iterator_types = ["parallel"]}
+      ins(%x : tensor<4xf32>) outs(%e, %e : tensor<4xf32>, tensor<4xf32>) {
+  ^bb0(%in: f32, %o0: f32, %o1: f32):
+    %n = arith.negf %in : f32
+    linalg.yield %in, %n : f32, f32
+  } -> (tensor<4xf32>, tensor<4xf32>)
+  return %r#0, %r#1 : tensor<4xf32>, tensor<4xf32>
+}
