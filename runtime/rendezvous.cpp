@@ -158,7 +158,7 @@ namespace {
              "device %d waits in a collective for a device that has failed or "
              "ended its program",
              int(group.run.names()[group.members[size_t(rank)]]));
-  failRun(currentRun(), RunError::Abandoned, text);
+  failRun(currentRun(), why ? RunError::Mismatch : RunError::Abandoned, text);
   leaveRun();
 }
 

@@ -29,6 +29,8 @@ enum class RunError : int {
   Callback = 3,
   /// Other devices that the program waited for have failed.
   Abandoned = 4,
+  /// The devices of a program wait in different collectives.
+  Mismatch = 5,
 };
 
 /// What the code of a program may ask for while it runs.
