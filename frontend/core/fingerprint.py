@@ -59,8 +59,8 @@ def _jaxpr(jaxpr: Jaxpr) -> tuple:
 
 
 def _literal(a: Literal) -> tuple:
-    dt = a.aval.dtype
-    if dtypes.is_extended(dt) or dt == dtypes.float0:
+    dt: Any = getattr(a.aval, "dtype", None)
+    if dt is None or dtypes.is_extended(dt) or dt == dtypes.float0:
         raise _NoFingerprint
     return (type(a.val), a.aval, np.asarray(a.val).astype(dt).tobytes())
 

@@ -361,3 +361,45 @@ def test_operands_may_be_numpy_arrays_and_scalars() -> None:
     _, ys = lingon.lax.scan(lambda c, x: (c, x), 3, source)
     source[:] = 7
     np.testing.assert_array_equal(np.asarray(ys), XS)
+
+
+# --- effects -------------------------------------------------------------------------------
+
+
+def printed(m: Any, capsys: pytest.CaptureFixture, f: Any, *args: Any) -> list[str]:
+    out = m.jax.tree_util.tree_map(np.asarray, f(*args))
+    m.jax.effects_barrier()
+    assert out is not None
+    return capsys.readouterr().out.splitlines()
+
+
+@pytest.mark.parametrize("transform", ["plain", "jit", "grad", "vmap"])
+def test_printing_in_the_body(transform: str, capsys: pytest.CaptureFixture) -> None:
+    """Effects happen once in every step, also where nobody reads a result, and never before the
+    loop though what is printed does not change."""
+
+    def lines(m: Any) -> list[str]:
+        def body(c: Any, x: Any) -> Any:
+            m.jax.debug.print("{} {}", x, 7, ordered=transform != "vmap")
+            return c * x, None
+
+        f = lambda c: m.lax.scan(body, c, np.arange(1.0, 4.0, dtype=np.float32))[0]
+        wrap = {"plain": lambda g: g, "jit": m.jax.jit, "grad": m.jax.grad, "vmap": m.jax.vmap}
+        return printed(m, capsys, wrap[transform](f), line(2) if transform == "vmap" else 2.0)
+
+    from both import JAX
+
+    assert sorted(lines(OURS)) == sorted(lines(JAX))
+    assert len(lines(OURS)) in (3, 6)
+
+
+def test_dead_scan_with_effects_is_kept(capsys: pytest.CaptureFixture) -> None:
+    def program(x: Any) -> Any:
+        def body(c: Any, y: Any) -> Any:
+            lingon.debug.print("step {}", y, ordered=True)
+            return c, None
+
+        lingon.lax.scan(body, x, np.arange(3))
+        return x * 2
+
+    assert printed(OURS, capsys, lingon.jit(program), 1.0) == ["step 0", "step 1", "step 2"]
