@@ -38,7 +38,7 @@ def saved_residuals(f: Callable, *args: Any, **kwargs: Any) -> list[tuple[Any, s
 
 
 def _sources(jaxpr: Jaxpr, names: list[str]) -> list[tuple[Any, str]]:
-    """Arguments first, then constants, then results of equations; each value once."""
+    """Constants first, then arguments, then results of equations; each value once."""
     arguments = dict(zip(jaxpr.invars, names, strict=True))
     constants = set(jaxpr.constvars)
     made: dict[Any, JaxprEqn] = {v: e for e in jaxpr.eqns for v in e.outvars}
@@ -57,7 +57,7 @@ def _sources(jaxpr: Jaxpr, names: list[str]) -> list[tuple[Any, str]]:
             found[1].append((a.aval, "from a constant"))
         else:
             found[2].append((a.aval, _source(made, a)))
-    return [*found[0], *found[1], *found[2]]
+    return [*found[1], *found[0], *found[2]]
 
 
 def _source(made: dict[Any, JaxprEqn], v: Any) -> str:

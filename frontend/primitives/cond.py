@@ -27,6 +27,7 @@ from ..transforms.checkify import CheckifyTrace, through
 from ..transforms.jvp import jvp_jaxpr
 from ..transforms.partial_eval import dce_jaxpr, partial_eval_jaxpr
 from ..transforms.programs import run_structured
+from ..transforms.recompute import Pair, Splitter, split_jaxpr
 from ..transforms.residuals import Split, split_free
 from ..transforms.transpose import backward_pass
 from .conversion import stop_gradient_p
@@ -275,6 +276,68 @@ def _partial_eval(primitive: Primitive, trace: Any, args: Sequence[Any], params:
     return result
 
 
+def _split_under_policy(
+    primitive: Primitive, splitter: Splitter, ins: Sequence[Pair], params: dict
+) -> list[Pair]:
+    """Partial evaluation under a policy: the known conditional gives what the policy saves in the
+    branch that is taken, the staged one is the whole conditional, which reads that."""
+    (index, index_again), *operands = ins
+    if index is None:
+        return splitter.mixed(primitive, list(ins), params)
+    unknown = tuple(k is None for k, _ in operands)
+    branches: Branches = params["branches"]
+    pieces = _same(branches, lambda b: split_jaxpr(b, unknown, splitter.policy, "all"))
+    unknown_out = _union([p.unknown_out for p in pieces])
+    # what the branches save shares places of one type
+    avals: list[Any] = []
+    own_places: list[list[int]] = []
+    for p in pieces:
+        mine: list[int] = []
+        for i in p.residuals:
+            aval = p.known.out_avals[i]
+            free = [k for k, a in enumerate(avals) if a == aval and k not in mine]
+            if not free:
+                free = [len(avals)]
+                avals.append(aval)
+            mine.append(free[0])
+        own_places.append(mine)
+    known_avals = [a for a, u in zip(branches[0].in_avals, unknown, strict=True) if not u]
+
+    def early(p: Any, mine: list[int]) -> ClosedJaxpr:
+        def f(*xs: Any) -> list[Any]:
+            outs = eval_jaxpr(p.known.jaxpr, p.known.consts, *xs)
+            each = iter(outs)
+            results = [None if u else next(each) for u in p.unknown_out]
+            held = {k: outs[i] for k, i in zip(mine, p.residuals, strict=True)}
+            return [
+                *[o for o, u in zip(results, unknown_out, strict=True) if not u],
+                *[held[k] if k in held else vspace.zeros(a) for k, a in enumerate(avals)],
+            ]
+
+        return trace_to_closed(f, known_avals)
+
+    def late(p: Any, mine: list[int], b: ClosedJaxpr) -> ClosedJaxpr:
+        def f(*xs: Any) -> list[Any]:
+            saved, rest = xs[: len(avals)], xs[len(avals) :]
+            used = [x for x, u in zip(rest, p.used_inputs, strict=True) if u]
+            args = [*[saved[k] for k in mine], *used]
+            return eval_jaxpr(p.staged.jaxpr, p.staged.consts, *args)
+
+        return trace_to_closed(f, [*avals, *b.in_avals])
+
+    pairs = list(zip(pieces, own_places, strict=True))
+    first = [k for k, _ in operands if k is not None]
+    with set_trace(splitter.known):
+        now = _bind(primitive, index, first, tuple(early(p, m) for p, m in pairs), params)
+    results, saved = now[: len(now) - len(avals)], now[len(now) - len(avals) :]
+    again = [*saved, *[s for _, s in operands]]
+    staged = tuple(late(p, m, b) for (p, m), b in zip(pairs, branches, strict=True))
+    with set_trace(splitter.staged):
+        outs = _bind(primitive, index_again, again, staged, params)
+    known = iter(results)
+    return [(None if u else next(known), s) for u, s in zip(unknown_out, outs, strict=True)]
+
+
 def _transposed(
     closed: ClosedJaxpr,
     linear: tuple[bool, ...],
@@ -472,6 +535,7 @@ cond_p = Primitive(
     evaluate=_evaluate,
     jvp=_jvp,
     partial_eval=_partial_eval,
+    split=_split_under_policy,
     transpose=_transpose,
     batch=_batch,
     dce=_dce,

@@ -32,6 +32,7 @@ from .scan_autodiff import (
     partial_eval_scan,
     parts,
     rebind,
+    split_scan,
     stacked,
     transpose_scan,
 )
@@ -290,6 +291,8 @@ scan_p = Primitive(
     transpose=transpose_scan,
     batch=_batch,
     partial_eval=partial_eval_scan,
+    split=split_scan,
+    split=split_scan,
     dce=_dce,
     checkify=_checkify,
     effects=lambda jaxpr, **_: jaxpr.effects,

@@ -11,13 +11,15 @@ from typing import Any
 
 from ..core.avals import ShapedArray
 from ..core.interpreter import eval_jaxpr, jaxpr_as_fun
-from ..core.jaxpr import ClosedJaxpr, Literal, close_with_vars
+from ..core.jaxpr import ClosedJaxpr, Literal, Var, close_with_vars
 from ..core.primitive import Primitive
 from ..core.rules import Zero, instantiate, is_undefined
 from ..core.staging import trace_to_closed
 from ..core.trace import set_trace
 from ..transforms.jvp import jvp_jaxpr
 from ..transforms.partial_eval import dce_closed, partial_eval_jaxpr
+from ..transforms.recompute import Pair, Splitter, split_jaxpr
+from ..transforms.recompute import Pair, Splitter, split_jaxpr
 from ..transforms.residuals import split_free
 from ..transforms.transpose import backward_pass
 
@@ -294,6 +296,70 @@ def partial_eval_scan(
     ]
 
 
+def split_scan(
+    primitive: Primitive, splitter: Splitter, ins: Sequence[Pair], params: dict
+) -> list[Pair]:
+    """Partial evaluation under a policy: the known loop gives what the policy saves in each step,
+    the staged one is the whole loop, which reads that instead of computing it."""
+    holds = len(params["jaxpr"].consts)
+    known_args, params = opened([k for k, _ in ins], params)
+    args = [*known_args[:holds], *[s for _, s in ins]]
+    closed, nc, nk = params["jaxpr"], params["num_consts"], params["num_carry"]
+    consts_u, carry_u, xs_u = parts([k is None for k in known_args], nc, nk)
+    while True:
+        p = split_jaxpr(closed, (*consts_u, *carry_u, *xs_u), splitter.policy, "all")
+        new = [a or b for a, b in zip(carry_u, p.unknown_out[:nk], strict=True)]
+        if new == carry_u:
+            break
+        carry_u = new
+
+    # the known loop: carries, ys, and residuals that are none of them as more ys
+    places = [i for i, u in enumerate(p.unknown_out) if not u]
+    atoms = p.known.jaxpr.outvars
+    carry_at = [n for n, i in enumerate(places) if i < nk and not carry_u[i]]
+    ys_at = [n for n, i in enumerate(places) if i >= nk]
+    ys_at += [n for n in dict.fromkeys(p.residuals) if n not in ys_at]
+    body = permuted(p.known, p.known.jaxpr.invars, [atoms[n] for n in (*carry_at, *ys_at)])
+    consts, init, xs = parts(known_args, nc, nk)
+    kc, kk, kx = (
+        chosen(consts, consts_u, False),
+        chosen(init, carry_u, False),
+        chosen(xs, xs_u, False),
+    )
+    with set_trace(splitter.known):
+        outs = rebind(
+            primitive,
+            body,
+            [*kc, *kk, *kx],
+            {**params, "num_consts": len(kc), "num_carry": len(kk)},
+        )
+    carry, ys = parts(outs, len(carry_at))
+    columns = dict(zip(ys_at, ys, strict=True))
+
+    # the staged loop has all carries, also those that its body does not read
+    r = len(p.residuals)
+    used = iter(p.staged.jaxpr.invars[r:])
+    variables = [next(used) if u else None for u in p.used_inputs]
+    c, k, x = parts(variables, nc, nk)
+    k = [v or Var(a) for v, a in zip(k, parts(closed.in_avals, nc, nk)[1], strict=True)]
+    consts, init, xs = parts(args, nc, nk)
+    sc = [a for a, v in zip(consts, c, strict=True) if v is not None]
+    sx = [columns[i] for i in p.residuals]
+    sx += [a for a, v in zip(xs, x, strict=True) if v is not None]
+    invars = [v for v in (*c, *k, *p.staged.jaxpr.invars[:r], *x) if v is not None]
+    late = permuted(p.staged, invars, p.staged.jaxpr.outvars)
+    with set_trace(splitter.staged):
+        again = rebind(
+            primitive, late, [*sc, *init, *sx], {**params, "num_consts": len(sc), "num_carry": nk}
+        )
+    early: dict[int, Any] = dict(zip([places[n] for n in carry_at], carry, strict=True))
+    early |= {places[n]: y for n, y in columns.items() if n < len(places) and places[n] >= nk}
+    return [
+        (early.get(i), early[i] if i in early and p.saved_out[i] else s)
+        for i, s in enumerate(again)
+    ]
+
+
 def merged(flags: Sequence[bool], yes: Sequence[Any], no: Sequence[Any]) -> list[Any]:
     """Two lists in one, by flags."""
     a, b = iter(yes), iter(no)
@@ -473,3 +539,65 @@ def _backward_step(
         return [o for o in outs if type(o) is not Zero]
 
     return trace_to_closed(backward, avals, closed.jaxpr.debug_info), out_nz
+
+
+# --- partial evaluation under a policy ------------------------------------------------------
+
+
+def split_scan(
+    primitive: Primitive, splitter: Splitter, ins: Sequence[Pair], params: dict
+) -> list[Pair]:
+    """The known loop stacks what the policy saves; the staged one is the whole loop, which reads
+    that instead of computing it."""
+    closed, nc, nk = params["jaxpr"], params["num_consts"], params["num_carry"]
+    unknown = [k is None for k, _ in ins]
+    while True:
+        pieces = split_jaxpr(closed, tuple(unknown), splitter.policy, "all")
+        new = [a or b for a, b in zip(unknown[nc : nc + nk], pieces.unknown_out[:nk], strict=True)]
+        if new == unknown[nc : nc + nk]:
+            break
+        unknown[nc : nc + nk] = new
+    consts_u, carry_u, xs_u = parts(unknown, nc, nk)
+    ys_u = pieces.unknown_out[nk:]
+
+    # known: carries and ys, then what is saved and is no y
+    early = pieces.known.jaxpr
+    each = iter(early.outvars)
+    carry_out, ys_out = parts([None if u else next(each) for u in pieces.unknown_out], nk)
+    columns = [*chosen(ys_out, ys_u, False)]
+    n_ys = len(columns)
+    slots = []
+    for i in pieces.residuals:
+        a = early.outvars[i]
+        if a not in columns:
+            columns.append(a)
+        slots.append(columns.index(a))
+    loop = permuted(pieces.known, early.invars, [*chosen(carry_out, carry_u, False), *columns])
+    first = chosen([k for k, _ in ins], unknown, False)
+    new_params = {**params, "num_consts": consts_u.count(False), "num_carry": carry_u.count(False)}
+    with set_trace(splitter.known):
+        now = rebind(primitive, loop, first, new_params)
+    known_carry, stacks = parts(now, carry_u.count(False))
+
+    # staged: everything, from all operands and what is saved
+    late = pieces.staged.jaxpr
+    saved, used = parts(late.invars, len(slots))
+    given = iter(used)
+    invars = [
+        next(given) if u else Var(a)
+        for a, u in zip(closed.in_avals, pieces.used_inputs, strict=True)
+    ]
+    c, k, x = parts(invars, nc, nk)
+    whole = permuted(pieces.staged, [*c, *k, *saved, *x], late.outvars)
+    consts, init, xs = parts([s for _, s in ins], nc, nk)
+    again = [*consts, *init, *[stacks[i] for i in slots], *xs]
+    with set_trace(splitter.staged):
+        outs = rebind(primitive, whole, again, params)
+    known = [
+        *merged(carry_u, [None] * carry_u.count(True), known_carry),
+        *merged(ys_u, [None] * ys_u.count(True), stacks[:n_ys]),
+    ]
+    return [
+        (early_out, early_out if early_out is not None and kept else late_out)
+        for early_out, late_out, kept in zip(known, outs, pieces.saved_out, strict=True)
+    ]

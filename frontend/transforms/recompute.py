@@ -78,8 +78,8 @@ class Split:
 
     `known` maps the known inputs to the known outputs followed by those residuals that are no
     outputs; `residuals` are positions among its results. `staged` maps the residuals and those
-    inputs that `used_inputs` marks to the unknown outputs (to all outputs but those that
-    `saved_out` marks, if it was asked for).
+    inputs that `used_inputs` marks to the unknown outputs (or more of them, as it was asked for);
+    `saved_out` marks known outputs that are saved.
     """
 
     __slots__ = ("known", "residuals", "saved_out", "staged", "unknown_out", "used_inputs")
@@ -200,12 +200,16 @@ def _pinned(jaxpr: Jaxpr, residuals: Sequence[Any]) -> Jaxpr:
 
 
 def split_jaxpr(
-    closed: ClosedJaxpr, unknown: tuple[bool, ...], policy: Policy | None, whole: bool = False
+    closed: ClosedJaxpr,
+    unknown: tuple[bool, ...],
+    policy: Policy | None,
+    outputs: str = "unknown",
 ) -> Split:
     """Split a jaxpr by which inputs are unknown. Remembered with `closed`.
 
-    With `whole`, the staged part gives all outputs that are not saved: it is going to be part of a
-    larger one, which drops what nothing reads. Known outputs that are saved are left out.
+    `outputs` says which outputs the staged part gives: the "unknown" ones, all that are not saved
+    ("unsaved"), or "all". The latter two are for parts of a larger program, which drops what
+    nothing reads.
     """
 
     def make() -> Split:
@@ -221,7 +225,7 @@ def split_jaxpr(
         wanted = [
             s
             for (_, s), u, d in zip(pairs, unknown_out, saved_out, strict=True)
-            if u or (whole and not d)
+            if u or outputs == "all" or (outputs == "unsaved" and not d)
         ]
         late, values = staged.finish(wanted)
         late, _ = dce_jaxpr(late, [True] * len(late.outvars), keep_inputs=True)
@@ -241,7 +245,7 @@ def split_jaxpr(
         known_outs = [k for k, _ in pairs if k is not None]
         early, consts = known.finish([*known_outs, *res_values])
         n = len(known_outs)
-        if not whole:
+        if outputs == "unknown":
             early = _pinned(early, [a for a in early.outvars[n:] if type(a) is not Literal])
         place: dict[Any, int] = {}
         outs = list(early.outvars[:n])
@@ -259,7 +263,7 @@ def split_jaxpr(
             ClosedJaxpr(early, consts), late_closed, positions, unknown_out, saved_out, used_inputs
         )
 
-    return closed.derived(("under a policy", unknown, policy, whole), make)
+    return closed.derived(("under a policy", unknown, policy, outputs), make)
 
 
 def split_call(
@@ -276,7 +280,7 @@ def split_call(
     ) -> list[Pair]:
         unknown = tuple(k is None for k, _ in ins)
         closed = params[param]
-        parts = split_jaxpr(closed, unknown, splitter.policy, whole=True)
+        parts = split_jaxpr(closed, unknown, splitter.policy, "unsaved")
         args = [k for k, _ in ins if k is not None]
         now = splitter.bind(
             splitter.known, primitive, args, call(params, parts.known, len(args), False)
