@@ -292,7 +292,6 @@ scan_p = Primitive(
     batch=_batch,
     partial_eval=partial_eval_scan,
     split=split_scan,
-    split=split_scan,
     dce=_dce,
     checkify=_checkify,
     effects=lambda jaxpr, **_: jaxpr.effects,

@@ -19,7 +19,6 @@ from ..core.trace import set_trace
 from ..transforms.jvp import jvp_jaxpr
 from ..transforms.partial_eval import dce_closed, partial_eval_jaxpr
 from ..transforms.recompute import Pair, Splitter, split_jaxpr
-from ..transforms.recompute import Pair, Splitter, split_jaxpr
 from ..transforms.residuals import split_free
 from ..transforms.transpose import backward_pass
 
@@ -539,65 +538,3 @@ def _backward_step(
         return [o for o in outs if type(o) is not Zero]
 
     return trace_to_closed(backward, avals, closed.jaxpr.debug_info), out_nz
-
-
-# --- partial evaluation under a policy ------------------------------------------------------
-
-
-def split_scan(
-    primitive: Primitive, splitter: Splitter, ins: Sequence[Pair], params: dict
-) -> list[Pair]:
-    """The known loop stacks what the policy saves; the staged one is the whole loop, which reads
-    that instead of computing it."""
-    closed, nc, nk = params["jaxpr"], params["num_consts"], params["num_carry"]
-    unknown = [k is None for k, _ in ins]
-    while True:
-        pieces = split_jaxpr(closed, tuple(unknown), splitter.policy, "all")
-        new = [a or b for a, b in zip(unknown[nc : nc + nk], pieces.unknown_out[:nk], strict=True)]
-        if new == unknown[nc : nc + nk]:
-            break
-        unknown[nc : nc + nk] = new
-    consts_u, carry_u, xs_u = parts(unknown, nc, nk)
-    ys_u = pieces.unknown_out[nk:]
-
-    # known: carries and ys, then what is saved and is no y
-    early = pieces.known.jaxpr
-    each = iter(early.outvars)
-    carry_out, ys_out = parts([None if u else next(each) for u in pieces.unknown_out], nk)
-    columns = [*chosen(ys_out, ys_u, False)]
-    n_ys = len(columns)
-    slots = []
-    for i in pieces.residuals:
-        a = early.outvars[i]
-        if a not in columns:
-            columns.append(a)
-        slots.append(columns.index(a))
-    loop = permuted(pieces.known, early.invars, [*chosen(carry_out, carry_u, False), *columns])
-    first = chosen([k for k, _ in ins], unknown, False)
-    new_params = {**params, "num_consts": consts_u.count(False), "num_carry": carry_u.count(False)}
-    with set_trace(splitter.known):
-        now = rebind(primitive, loop, first, new_params)
-    known_carry, stacks = parts(now, carry_u.count(False))
-
-    # staged: everything, from all operands and what is saved
-    late = pieces.staged.jaxpr
-    saved, used = parts(late.invars, len(slots))
-    given = iter(used)
-    invars = [
-        next(given) if u else Var(a)
-        for a, u in zip(closed.in_avals, pieces.used_inputs, strict=True)
-    ]
-    c, k, x = parts(invars, nc, nk)
-    whole = permuted(pieces.staged, [*c, *k, *saved, *x], late.outvars)
-    consts, init, xs = parts([s for _, s in ins], nc, nk)
-    again = [*consts, *init, *[stacks[i] for i in slots], *xs]
-    with set_trace(splitter.staged):
-        outs = rebind(primitive, whole, again, params)
-    known = [
-        *merged(carry_u, [None] * carry_u.count(True), known_carry),
-        *merged(ys_u, [None] * ys_u.count(True), stacks[:n_ys]),
-    ]
-    return [
-        (early_out, early_out if early_out is not None and kept else late_out)
-        for early_out, late_out, kept in zip(known, outs, pieces.saved_out, strict=True)
-    ]
