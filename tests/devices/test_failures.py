@@ -57,14 +57,16 @@ def test_memory_of_one_device() -> None:
     """Running out of memory on a device is a MemoryError that names it."""
     out = run(
         """
-        from lingon.runtime import pool_set_memory_limit, pool_stats
+        from lingon.runtime import pool_set_memory_limit, pool_stats, pool_trim
         f = jax.pmap(lambda v: lax.psum(v, "i") * jnp.ones((1 << 20, 4)), "i")
         x = jnp.arange(8.0)
         f(x)
-        pool_set_memory_limit(pool_stats()["in_use_bytes"] + (1 << 20))
+        pool_trim()
+        limit = pool_stats()["memory_limit"]
+        pool_set_memory_limit(pool_stats()["live_bytes"] + (1 << 20))
         e = raised(f, x)
         print(type(e).__name__, "cpu:" in str(e))
-        pool_set_memory_limit(0)
+        pool_set_memory_limit(limit)
         print(float(f(x)[0, 0, 0]))
         """
     ).splitlines()
