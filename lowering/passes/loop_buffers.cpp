@@ -87,27 +87,33 @@ struct LoopBuffersPass
     OpBuilder before(loop), after(loop.getContext()),
         end(loop.getBody()->getTerminator());
     after.setInsertionPointAfter(loop);
+    Operation *yield = loop.getBody()->getTerminator();
+    SmallVector<unsigned> moving;
     SmallVector<Value> values, targets;
     for (unsigned i = 0; i < loop.getNumRegionIterArgs(); ++i) {
       Value carry = loop.getRegionIterArgs()[i];
       if (!isa<MemRefType>(carry.getType()))
         continue;
-      Value yielded = loop.getYieldedValues()[i];
       Value buffer = loop.getInitArgs()[i];
-      if (withoutCasts(yielded) != carry) {
+      if (withoutCasts(yield->getOperand(i)) != carry) {
         buffer = ownBuffer(before, loc, buffer);
-        values.push_back(yielded);
+        moving.push_back(i);
         targets.push_back(buffer);
         loop.getInitArgsMutable()[i].set(
             asType(before, loc, buffer, carry.getType()));
       }
-      Value inside = asType(before, loc, buffer, carry.getType());
-      carry.replaceAllUsesWith(inside);
+      carry.replaceAllUsesWith(asType(before, loc, buffer, carry.getType()));
       loop.getResult(i).replaceAllUsesWith(
           asType(before, loc, buffer, loop.getResult(i).getType()));
-      loop.getBody()->getTerminator()->setOperand(i, carry);
     }
+    // Only now, when no carry is left among what is handed on.
+    for (unsigned i : moving)
+      values.push_back(yield->getOperand(i));
     copyAll(end, loc, values, targets);
+    for (unsigned i = 0; i < loop.getNumRegionIterArgs(); ++i)
+      if (Value carry = loop.getRegionIterArgs()[i];
+          isa<MemRefType>(carry.getType()))
+        yield->setOperand(i, carry);
     return success();
   }
 
@@ -117,6 +123,7 @@ struct LoopBuffersPass
         end(loop.getYieldOp());
     Operation *condition = loop.getConditionOp(), *yield = loop.getYieldOp();
     // The arguments of the first region, each in a buffer.
+    SmallVector<unsigned> moving;
     SmallVector<Value> values, targets;
     SmallVector<Value> buffers(loop.getInits().size());
     for (unsigned i = 0; i < loop.getInits().size(); ++i) {
@@ -132,7 +139,7 @@ struct LoopBuffersPass
               carry;
       if (!same) {
         buffer = ownBuffer(before, loc, buffer);
-        values.push_back(yield->getOperand(i));
+        moving.push_back(i);
         targets.push_back(buffer);
       }
       buffers[i] = buffer;
@@ -164,6 +171,9 @@ struct LoopBuffersPass
       loop.getResult(i).replaceAllUsesWith(
           asType(before, loc, buffer, loop.getResult(i).getType()));
     }
+    // Only now, when no argument of the second region is left among them.
+    for (unsigned i : moving)
+      values.push_back(yield->getOperand(i));
     copyAll(end, loc, values, targets);
     for (unsigned i = 0; i < loop.getInits().size(); ++i) {
       if (!buffers[i])
