@@ -33,13 +33,16 @@ class _Static:
     """What of a pullback is no array; equal only to itself."""
 
     def __init__(self, pull: _Pullback):
-        self.parts = pull.jaxpr, pull.trees, pull.live
+        self.jaxpr, self.trees, self.live = pull.jaxpr, pull.trees, pull.live
+
+    def at(self, consts: list[Any]) -> _Pullback:
+        return _Pullback(self.jaxpr, self.trees, self.live, consts)
 
 
 pytree.register_pytree_node(
     _Pullback,
     lambda p: (tuple(p.consts), _Static(p)),
-    lambda static, consts: _Pullback(*static.parts, list(consts)),
+    lambda static, consts: static.at(list(consts)),
 )
 
 

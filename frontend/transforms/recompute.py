@@ -171,7 +171,7 @@ pins = Pins()
 
 
 def _uses(jaxpr: Jaxpr) -> set[Var]:
-    return {a for e in jaxpr.eqns for a in e.invars if type(a) is not Literal}
+    return {a for e in jaxpr.eqns for a in e.invars if isinstance(a, Var)}
 
 
 def _pinned(jaxpr: Jaxpr, residuals: Sequence[Any]) -> Jaxpr:
