@@ -140,6 +140,18 @@ def _on_its_device(prim: Primitive, args: Sequence[Any], params: dict) -> Any:
     return out
 
 
+def check_one_place(name: str, args: Sequence[Any], names: Sequence[str] | None = None) -> None:
+    """Raise ValueError where arguments are committed to different devices."""
+    where = None
+    for a in args:
+        if type(a) is not ArrayImpl or not a._committed:
+            continue
+        if where is not None and (a._device_id != where._device_id or a._layout != where._layout):
+            if a.devices() != where.devices():
+                raise incompatible_devices(name, args, names)
+        where = a
+
+
 def on_device(device_id: int, f: Callable[..., Any], *args: Any) -> Any:
     """`f(*args)` with new arrays on a device."""
     if device_id == default_device_id():

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...runtime import JitDispatch
-from ..core import config, dtypes, eager, fingerprint, pytree
+from ..core import config, devices, dtypes, eager, fingerprint, pytree
 from ..core.avals import ShapedArray
 from ..core.bounded_cache import BoundedCache
 from ..core.interpreter import eval_jaxpr
@@ -73,6 +73,11 @@ def program_of_call(params: dict, args: Sequence[Any] = ()) -> Any:
     )
     if placed is not None:
         return placed
+    if devices.many:
+        info = params["jaxpr"].jaxpr.debug_info
+        names = getattr(info, "arg_names", None)
+        names = names if names and len(names) == len(args) else None
+        eager.check_one_place(params["name"], args, names)
     return program_of(
         params["jaxpr"],
         params["name"],
