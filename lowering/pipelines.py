@@ -52,6 +52,7 @@ _BUFFERIZED = (
     "eliminate-empty-tensors",
     "func.func(lingon-loop-destinations)",
     "empty-tensor-to-alloc-tensor",
+    "func.func(lingon-result-order)",
     "one-shot-bufferize{allow-return-allocs-from-loops}",
     "func.func(lingon-loop-buffers)",
     "canonicalize",
