@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,11 @@ import numpy as np
 from ...runtime import ArrayImpl
 from ..core import dtypes
 from ..core.avals import canonical_shape
-from ..core.devices import Device, SingleDeviceSharding
+from ..core.devices import Device, Sharding
 from ..core.errors import ConcretizationTypeError
 from ..core.primitive import registry
 from ..core.trace import Tracer, eval_trace, state
+from ..primitives.placement import ArrayCopySemantics, device_put_p
 from ..transforms.jit import library_jit
 from .util import asarray as _plain
 from .util import aval_of, broadcast_to, canonical_axis, check_arraylike, convert
@@ -23,8 +25,31 @@ from .util import aval_of, broadcast_to, canonical_axis, check_arraylike, conver
 
 def _check_device(device: Any, out_sharding: Any = None) -> None:
     for d in (device, out_sharding):
-        if d is not None and not isinstance(d, (Device, SingleDeviceSharding)):
+        if d is not None and not isinstance(d, (Device, Sharding)):
             raise TypeError(f"device must be a Device or a sharding, got {d!r}")
+
+
+def placed(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a function that makes an array its arguments `device` and `out_sharding`: the result is
+    put there."""
+
+    @functools.wraps(f)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        where = kwargs.get("device")
+        if where is None:
+            where = kwargs.get("out_sharding")
+        out = f(*args, **kwargs)
+        if where is None:
+            return out
+        (moved,) = device_put_p.bind(
+            out,
+            devices=(where,),
+            srcs=(None,),
+            copy_semantics=(ArrayCopySemantics.REUSE_INPUT,),
+        )
+        return moved
+
+    return call
 
 
 def _dtype(dtype: Any, default: Any = None) -> Any:
@@ -86,6 +111,7 @@ def _int_check(leaves: Sequence[Any], dt: Any) -> None:
             raise OverflowError(f"Python int {v} too large to convert to {dtypes.dtype_name(dt)}")
 
 
+@placed
 def array(
     object: Any,
     dtype: Any = None,
@@ -249,6 +275,7 @@ def _from_other(x: Any, dt: Any, copy: bool) -> Any:
     return _from_numpy(np.asarray(view), dt)
 
 
+@placed
 def asarray(
     a: Any,
     dtype: Any = None,
@@ -271,6 +298,7 @@ def asarray(
     )
 
 
+@placed
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
     """An array that shares the memory of an object with `__dlpack__`, such as a torch tensor."""
     from ...runtime import from_dlpack as runtime_from_dlpack
@@ -314,6 +342,7 @@ def _shape(shape: Any) -> tuple[int, ...]:
     return out
 
 
+@placed
 def full(
     shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
 ) -> Any:
@@ -328,6 +357,7 @@ def full(
     return broadcast_to(convert(fill_value, dt, weak), _shape(shape))
 
 
+@placed
 def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
     """An array of zeros (float by default)."""
     _check_device(device, out_sharding)
@@ -337,12 +367,14 @@ def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
     return fill(_shape(shape), _scalar(0, dt))
 
 
+@placed
 def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
     """An array of ones (float by default)."""
     _check_device(device, out_sharding)
     return fill(_shape(shape), _scalar(1, _dtype(dtype, dtypes.default_float())))
 
 
+@placed
 def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
     """An array of zeros: immutable arrays have no use for arbitrary contents."""
     return zeros(shape, dtype, device=device, out_sharding=out_sharding)
@@ -359,6 +391,7 @@ def _like(a: Any, dtype: Any, shape: Any, who: str) -> tuple[tuple[int, ...], An
     return (s if shape is None else _shape(shape)), _dtype(dtype, d), weak and dtype is None
 
 
+@placed
 def zeros_like(
     a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
 ) -> Any:
@@ -368,6 +401,7 @@ def zeros_like(
     return fill(s, _scalar(0, d, weak))
 
 
+@placed
 def ones_like(
     a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
 ) -> Any:
@@ -377,11 +411,13 @@ def ones_like(
     return fill(s, _scalar(1, d, weak))
 
 
+@placed
 def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
     """Zeros of the shape and dtype of `prototype` (or of those given)."""
     return zeros_like(prototype, dtype, shape, device=device)
 
 
+@placed
 def full_like(
     a: Any,
     fill_value: Any,
@@ -417,6 +453,7 @@ def iota(n: int, dtype: Any) -> Any:
     return registry["iota"].bind(dtype=dtype, shape=(n,), dimension=0, sharding=None)
 
 
+@placed
 def arange(
     start: Any,
     stop: Any = None,
@@ -532,6 +569,7 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis:
     return convert(out, out_dtype)
 
 
+@placed
 def linspace(
     start: Any,
     stop: Any,

@@ -73,8 +73,10 @@ class Program:
     ):
         _check_compilable(closed.jaxpr)
         closed = _without_dead_code(closed)
-        self.name, self.closed, self.single = name, closed, single
-        self.in_avals, self.out_avals = closed.in_avals, closed.out_avals
+        self.name, self.single = name, single
+        self.closed: ClosedJaxpr | None = closed
+        self.in_avals: Sequence[Any] = closed.in_avals
+        self.out_avals: Sequence[Any] = closed.out_avals
         if keep_unused:
             self.kept: tuple[int, ...] = tuple(range(len(closed.in_avals)))
         else:
@@ -221,6 +223,15 @@ def _usable_donations(closed: ClosedJaxpr, offered: Sequence[int]) -> set[int]:
             stacklevel=2,
         )
     return usable
+
+
+def lower_on_devices(
+    closed: ClosedJaxpr, name: str, options: CompilerOptions, axes: tuple[tuple[Any, int], ...]
+) -> Any:
+    """The emitted program that each device of a mesh with these axes runs."""
+    return lowering.lower_jaxpr(
+        closed, name=name, options={**compile_options(), **dict(options), "mesh_axes": axes}
+    )
 
 
 def compile_options() -> dict[str, Any]:

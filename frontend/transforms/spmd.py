@@ -12,17 +12,15 @@ from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from ... import lowering
 from ...runtime import ArrayImpl, SpmdExecutable
 from ..core import config, dtypes, eager, placement
-from ..core.devices import Sharding
 from ..core.jaxpr import ClosedJaxpr, subjaxprs
 from ..core.mesh import Mesh, NamedSharding, PartitionSpec
 from ..core.primitive import Primitive
 from ..core.staging import trace_to_closed
 from .programs import _from_physical as from_physical
 from .programs import _plain as is_plain
-from .programs import compile_options
+from .programs import lower_on_devices
 
 log = logging.getLogger("lingon")
 
@@ -77,10 +75,11 @@ class SpmdProgram:
         local = parts.local.jaxpr
         self.kept = tuple(i for i, v in enumerate(local.invars) if id(v) in live)
         self.donated = tuple(donated) or (False,) * len(closed.in_avals)
-        self.lowered = lowering.lower_jaxpr(
+        self.lowered = lower_on_devices(
             parts.local.replace(jaxpr=local.replace(invars=[local.invars[i] for i in self.kept])),
-            name=name,
-            options={**compile_options(), **dict(options), "mesh_axes": mesh.shape_tuple},
+            name,
+            tuple(options),
+            mesh.shape_tuple,
         )
         self.local = self.lowered.compile()
         self.in_layouts = [_layout(mesh, parts.in_specs[i], self.in_avals[i]) for i in self.kept]
@@ -277,4 +276,4 @@ def run_sharded(primitive: Primitive, args: Sequence[Any], avals: tuple, params:
 _eager: dict[Any, ClosedJaxpr] = {}
 eager.run_sharded = run_sharded
 
-__all__ = ["Partitioned", "SpmdProgram", "Sharding", "mesh_of", "program_for", "run_sharded"]
+__all__ = ["Partitioned", "SpmdProgram", "mesh_of", "program_for", "run_sharded"]

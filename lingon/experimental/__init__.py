@@ -8,7 +8,9 @@ from typing import Any as _Any
 from lingon.frontend.callbacks import io_callback
 
 #: Submodules that are imported when they are first used.
-_submodules = frozenset({"checkify", "jet", "serialize_executable"})
+_submodules = frozenset(
+    {"checkify", "jet", "mesh_utils", "multihost_utils", "serialize_executable", "shard_map"}
+)
 
 __all__ = ["io_callback"]
 
