@@ -96,7 +96,7 @@ def test_steps_are_timed():
     assert list(stages) == [s.name for s in STAGES[1:]]
     assert all(ms > 0 for ms in stages.values())
     names = [step for _, step, _ in lowering.record.steps]
-    assert "one-shot-bufferize" in names
+    assert any(n.startswith("one-shot-bufferize") for n in names)
 
 
 def test_the_observer_sees_each_pass_and_its_text():
@@ -105,7 +105,7 @@ def test_the_observer_sees_each_pass_and_its_text():
         elementwise((16,)), observer=lambda s, p, text: seen.append((s, p, len(text())))
     ) as lowering:
         lowering.advance("llvm-opt")
-    assert ("bufferized", "one-shot-bufferize") in [(s, p) for s, p, _ in seen]
+    assert any(s == "bufferized" and p.startswith("one-shot-bufferize") for s, p, _ in seen)
     assert all(n > 0 for _, _, n in seen)
 
 
