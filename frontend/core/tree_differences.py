@@ -22,15 +22,15 @@ def structure_differences(a: Any, b: Any) -> list[tuple[str, str, str, str]]:
         ca, cb = a.children(), b.children()
         if da[0] is dict and da[1] != db[1]:
             keys = [f"a dict with keys {', '.join(map(repr, d[1])) or '(none)'}" for d in (da, db)]
-            found.append((path, *keys, _key_difference(da[1], db[1])))
+            found.append((path, keys[0], keys[1], _key_difference(da[1], db[1])))
             return
         if len(ca) != len(cb):
             words = [f"a {da[0].__name__} of length {len(c)}" for c in (ca, cb)]
-            found.append((path, *words, "the lengths do not match"))
+            found.append((path, words[0], words[1], "the lengths do not match"))
             return
         if da[1] != db[1]:
             words = [f"a {da[0]} with pytree metadata {d[1]}" for d in (da, db)]
-            found.append((path, *words, "the pytree node metadata does not match"))
+            found.append((path, words[0], words[1], "the pytree node metadata does not match"))
             return
         for key, x, y in zip(_child_keys(a), ca, cb, strict=True):
             visit(x, y, path + key)

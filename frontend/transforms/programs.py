@@ -18,7 +18,7 @@ from ..core import config, dtypes, eager
 from ..core.avals import get_aval
 from ..core.bounded_cache import BoundedCache
 from ..core.errors import JaxRuntimeError
-from ..core.interpreter import eval_jaxpr
+from ..core.interpreter import jaxpr_as_fun
 from ..core.jaxpr import ClosedJaxpr, subjaxprs
 from ..core.primitive import Primitive
 from ..core.staging import trace_to_closed
@@ -164,7 +164,9 @@ class Program:
         """Raise the FloatingPointError that names the first operation with a bad result."""
         if not _blaming.on and not self.single:
             if again is None:
-                again = lambda *xs: eval_jaxpr(self.closed.jaxpr, self.closed.consts, *xs)  # noqa: E731
+                # a program that was loaded has no jaxpr, and is `single`
+                assert self.closed is not None
+                again = jaxpr_as_fun(self.closed)
             _blaming.on = True
             try:
                 with config.disable_jit(True):

@@ -170,7 +170,7 @@ class Pins:
 pins = Pins()
 
 
-def _uses(jaxpr: Jaxpr) -> set[Var]:
+def _uses(jaxpr: Jaxpr) -> set[Any]:
     return {a for e in jaxpr.eqns for a in e.invars if isinstance(a, Var)}
 
 

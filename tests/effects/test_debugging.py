@@ -163,7 +163,7 @@ def test_functions_made_again_and_again(caplog: pytest.LogCaptureFixture) -> Non
     assert "another function defined on the same line" in misses(caplog, call)
 
 
-def session(commands: str, f: Callable, *args: Any, wrap: Callable = lingon.jit) -> list[str]:
+def dialogue(commands: str, f: Callable, *args: Any, wrap: Callable = lingon.jit) -> list[str]:
     """What the debugger answers to each command."""
     out = io.StringIO()
     kwargs = {"stdin": io.StringIO(commands + "\nc\n"), "stdout": out}
@@ -183,7 +183,7 @@ def stopped(x: Any, **io_files: Any) -> Any:
 @pytest.mark.parametrize("wrap", [lingon.jit, lambda f: f], ids=["jit", "eager"])
 def test_breakpoint(wrap: Callable) -> None:
     commands = "p y\np tree\npp tree['a'] + 1\ny.sum()\np [y for _ in range(1)]\nl\na\nbt\np nope\nx = 3\nhelp p"  # fmt: skip
-    y, tree, pp, total, inside, source, args, where, name, syntax, about, _ = session(
+    y, tree, pp, total, inside, source, args, where, name, syntax, about, _ = dialogue(
         commands, stopped, jnp.arange(3.0), wrap=wrap
     )
     assert y.startswith("Array([0.") and "dtype=float32" in y
@@ -207,12 +207,12 @@ def outer(x: Any, **io_files: Any) -> Any:
 
 
 def test_frames() -> None:
-    up, local, down, again, *_ = session("u\np factor\nd\np y", outer, jnp.float32(1))
+    up, local, down, again, *_ = dialogue("u\np factor\nd\np y", outer, jnp.float32(1))
     assert "->      return stopped(factor, **io_files)" in up
     assert local == "Array(2., dtype=float32)"
     assert "# stop" in down
     assert again.startswith("Array(0.909")
-    at_top, *_ = session("u\nu", lambda x, **k: lingon.debug.breakpoint(num_frames=1, **k), 1)
+    at_top, *_ = dialogue("u\nu", lambda x, **k: lingon.debug.breakpoint(num_frames=1, **k), 1)
     assert at_top.startswith("At topmost frame.")
 
 
