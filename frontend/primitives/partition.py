@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from ..core import source_info
 from ..core.avals import ShapedArray, get_aval
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, subjaxprs
 from ..core.mesh import Mesh, PartitionSpec, axes_of
-from ..core.source_info import user_context
 from ..core.staging import trace_to_closed
 from ..core.trace import axis_size, extend_axis_env
 from ..transforms import spmd
@@ -125,7 +125,7 @@ class Part:
 
         for eqn in jaxpr.eqns:
             pairs = [read(a) for a in eqn.invars]
-            with user_context(eqn.source_info):
+            with source_info.user_context(eqn.source_info):
                 outs, out_cuts = self.apply(
                     eqn.primitive, [x for x, _ in pairs], [c for _, c in pairs], eqn
                 )
@@ -152,7 +152,7 @@ class Part:
                 return found
         gathered = [i for i, c in enumerate(cuts) if any(c)]
         if gathered:
-            self.note(primitive, eqn)
+            self.note(primitive, "no rule says how it runs on parts that are cut like these")
             args = list(args)
             for i in gathered:
                 args[i] = recut(args[i], cuts[i], whole(len(cuts[i])))
@@ -160,13 +160,11 @@ class Part:
         outs = outs if primitive.multiple_results else [outs]
         return outs, [whole(len(v.aval.shape)) for v in eqn.outvars]
 
-    def note(self, primitive: Any, eqn: Any) -> None:
+    def note(self, primitive: Any, why: str) -> None:
         """Say why a value is gathered."""
-        where = eqn.source_info.user_line() if hasattr(eqn.source_info, "user_line") else ""
-        self.reasons[
-            f"{primitive.name} is computed on whole arrays by every device: no rule says how it "
-            f"runs on parts that are cut like its operands{where}"
-        ] = None
+        info = source_info.current()
+        where = f" at {info.summary()}" if info.summary() else ""
+        self.reasons[f"{primitive.name}{where}: operands are gathered: {why}"] = None
 
     def elementwise(self, primitive: Any, args: list[Any], cuts: list[Cuts], params: dict) -> Any:
         """Elementwise: operands are brought to the cuts of the one that is cut most."""

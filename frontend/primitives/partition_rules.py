@@ -28,9 +28,11 @@ def _single(out: Any, cuts: Cuts) -> Any:
     return [out], [cuts]
 
 
-def _gathered(x: Any, cuts: Cuts, axes: Sequence[int]) -> tuple[Any, Cuts]:
+def _gathered(part: Part, p: Any, x: Any, cuts: Cuts, axes: Sequence[int]) -> tuple[Any, Cuts]:
     """A value whole along some axes."""
     want = tuple(() if d in axes else c for d, c in enumerate(cuts))
+    if want != cuts:
+        part.note(p, f"it works along dimension {', '.join(map(str, axes))}, which is cut")
     return recut(x, cuts, want), want
 
 
@@ -109,7 +111,7 @@ def _along(axes_of_params: Callable[[dict], Sequence[int]]) -> Rule:
         if moved is None:
             return None
         args, c = moved
-        pairs = [_gathered(x, c, axes) for x in args]
+        pairs = [_gathered(part, p, x, c, axes) for x in args]
         out = p.bind(*[x for x, _ in pairs], **params)
         kept = pairs[0][1]
         return (out, [kept] * len(out)) if p.multiple_results else _single(out, kept)
@@ -118,7 +120,7 @@ def _along(axes_of_params: Callable[[dict], Sequence[int]]) -> Rule:
 
 
 def _arg_extreme(part: Part, p: Any, args: list[Any], cuts: list[Cuts], params: dict) -> Any:
-    x, c = _gathered(args[0], cuts[0], params["axes"])
+    x, c = _gathered(part, p, args[0], cuts[0], params["axes"])
     kept = tuple(a for d, a in enumerate(c) if d not in params["axes"])
     return _single(p.bind(x, **params), kept)
 
@@ -134,7 +136,7 @@ def _slice(part: Part, p: Any, args: list[Any], cuts: list[Cuts], params: dict) 
         )
         if (lo, hi, s) != (0, n, 1)
     ]
-    x, c = _gathered(x, c, taken)
+    x, c = _gathered(part, p, x, c, taken)
     limits = tuple(
         n if d not in taken else hi
         for d, (n, hi) in enumerate(zip(_shape(x), params["limit_indices"], strict=True))
@@ -144,7 +146,7 @@ def _slice(part: Part, p: Any, args: list[Any], cuts: list[Cuts], params: dict) 
 
 def _concatenate(part: Part, p: Any, args: list[Any], cuts: list[Cuts], params: dict) -> Any:
     axis = params["dimension"]
-    pairs = [_gathered(x, c, [axis]) for x, c in zip(args, cuts, strict=True)]
+    pairs = [_gathered(part, p, x, c, [axis]) for x, c in zip(args, cuts, strict=True)]
     best = max((c for _, c in pairs), key=lambda c: sum(map(len, c)))
     if not any(best):
         return None
@@ -153,7 +155,7 @@ def _concatenate(part: Part, p: Any, args: list[Any], cuts: list[Cuts], params: 
 
 def _pad(part: Part, p: Any, args: list[Any], cuts: list[Cuts], params: dict) -> Any:
     padded = [d for d, config in enumerate(params["padding_config"]) if tuple(config) != (0, 0, 0)]
-    x, c = _gathered(args[0], cuts[0], padded)
+    x, c = _gathered(part, p, args[0], cuts[0], padded)
     return _single(p.bind(x, args[1], **params), c)
 
 
@@ -168,7 +170,7 @@ def _reduction(collective: Any) -> Rule:
         axes = params["axes"]
         names = tuple(n for d in axes for n in c[d])
         if names and (collective is None or _is_bool(x)):
-            x, c = _gathered(x, c, axes)
+            x, c = _gathered(part, p, x, c, axes)
             names = ()
         out = p.bind(x, **params)
         if names:

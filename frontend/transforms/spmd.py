@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from types import SimpleNamespace
 from typing import Any
 
 from ...runtime import ArrayImpl, SpmdExecutable
@@ -46,6 +45,20 @@ def _unset(*args: Any) -> Any:
 
 #: (closed jaxpr, mesh, in_specs or None each, out_specs or None each) -> Partitioned.
 partition: Callable[..., Partitioned] = _unset
+
+
+class OnDevices:
+    """The compiled local program, which is run on all devices."""
+
+    def __init__(self, local: Any, executable: SpmdExecutable):
+        self._local, self.executable = local, executable
+
+    def execute(self, arguments: Sequence[ArrayImpl]) -> list[ArrayImpl]:
+        """Run on whole arrays."""
+        return self.executable.execute(arguments)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._local, name)
 
 
 class SpmdProgram:
@@ -94,7 +107,9 @@ class SpmdProgram:
             donated=[k for k, i in enumerate(self.kept) if self.donated[i]],
             independent=not _meets(parts.local.jaxpr),
         )
-        self.compiled = SimpleNamespace(executable=executable)
+        self.compiled = OnDevices(self.local, executable)
+        self.in_shardings = [NamedSharding(mesh, s) for s in parts.in_specs]
+        self.out_shardings = [NamedSharding(mesh, s) for s in parts.out_specs]
         self.plain_out = is_plain(self.out_avals)
 
     def __call__(self, args: Sequence[Any], again: Any = None) -> list[Any]:

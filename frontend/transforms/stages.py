@@ -14,6 +14,7 @@ from ..core.avals import NotAnArrayError, ShapedArray, get_aval
 from ..core.trace import Tracer
 from ..core.tree_differences import structure_differences
 from ..core.tree_json import tree_from_json, tree_to_json
+from . import spmd
 from .abstract import ShapeDtypeStruct, abstract_args, struct_of
 from .jit import Call, Jitted, TracedProgram
 from .programs import Program, check_compiler_options, program_of
@@ -191,7 +192,14 @@ class Lowered(Stage):
         self._info = traced._info
         self._lowered = self._program(self._info.compiler_options)
 
-    def _program(self, options: tuple[tuple[str, Any], ...]) -> Program:
+    def _program(self, options: tuple[tuple[str, Any], ...]) -> Any:
+        closed = self._traced.jaxpr
+        anywhere = (None,) * len(closed.in_avals)
+        placed = spmd.program_for(
+            closed, self._signature.name, anywhere, self._signature.donated, options
+        )
+        if placed is not None:
+            return placed
         return program_of(
             self._traced.jaxpr,
             self._signature.name,
@@ -283,20 +291,26 @@ class Compiled(Stage):
     @property
     def input_shardings(self) -> Any:
         """Sharding of every argument, as `(args, kwargs)`."""
-        sharding = devices.SingleDeviceSharding(self._device)
-        return pytree.tree_unflatten(self.in_tree, [sharding] * self.in_tree.num_leaves)
+        return pytree.tree_unflatten(self.in_tree, self._shardings("in_shardings", self.in_tree))
 
     @property
     def output_shardings(self) -> Any:
         """Sharding of every output, as the result's tree."""
-        sharding = devices.SingleDeviceSharding(self._device)
-        return pytree.tree_unflatten(self.out_tree, [sharding] * self.out_tree.num_leaves)
+        return pytree.tree_unflatten(self.out_tree, self._shardings("out_shardings", self.out_tree))
+
+    def _shardings(self, which: str, tree: Any) -> list[Any]:
+        """Those of a program on several devices, or the one device's."""
+        one = [devices.SingleDeviceSharding(self._device)] * tree.num_leaves
+        return getattr(self._program, which, one)
 
     @property
     def out_info(self) -> Any:
         """Pytree of ShapeDtypeStructs of the outputs, with their shardings."""
-        sharding = devices.SingleDeviceSharding(self._device)
-        outs = [struct_of(a).update(sharding=sharding) for a in self._signature.out_avals]
+        shardings = self._shardings("out_shardings", self.out_tree)
+        outs = [
+            struct_of(a).update(sharding=s)
+            for a, s in zip(self._signature.out_avals, shardings, strict=True)
+        ]
         return pytree.tree_unflatten(self.out_tree, outs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
