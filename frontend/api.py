@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import gc
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from ..runtime import ArrayImpl
+from ..runtime import live_arrays as all_arrays
 from .core import config as _config
 from .core import dtypes, pytree, source_info
 from .core.array import Array
@@ -170,8 +169,8 @@ def ensure_compile_time_eval() -> Iterator[None]:
 
 
 def live_arrays(platform: str | None = None) -> list[Any]:
-    """All concrete arrays that are alive."""
-    return [x for x in gc.get_objects() if type(x) is ArrayImpl and not x.is_deleted()]
+    """All concrete arrays that are alive; of one platform, if it is named."""
+    return [x for x in all_arrays() if not x.is_deleted() and platform in (None, x.platform())]
 
 
 def named_scope(name: str) -> Any:

@@ -20,6 +20,15 @@ PyTypeObject *arrayType;
 
 namespace {
 
+/// All arrays that are alive; changed with the GIL held.
+ArrayObject *firstArray = nullptr;
+
+void delist(ArrayObject *array) {
+  (array->previous ? array->previous->next : firstArray) = array->next;
+  if (array->next)
+    array->next->previous = array->previous;
+}
+
 /// Keeps a buffer alive on behalf of an ndarray view, as its base.
 struct BufferRefObject {
   PyObject_HEAD Buffer *buffer;
@@ -92,6 +101,14 @@ PyObject *raiseNoMemory(int64_t bytes) {
 // Creation
 //===----------------------------------------------------------------------===//
 
+void enlist(ArrayObject *array) {
+  array->previous = nullptr;
+  array->next = firstArray;
+  if (firstArray)
+    firstArray->previous = array;
+  firstArray = array;
+}
+
 PyObject *wrapBuffer(Aval *aval, Buffer *buffer, int32_t deviceId, char *data) {
   auto *self = PyObject_New(ArrayObject, arrayType);
   if (!self) {
@@ -108,6 +125,7 @@ PyObject *wrapBuffer(Aval *aval, Buffer *buffer, int32_t deviceId, char *data) {
   self->committed = false;
   self->layout = nullptr;
   self->shards = nullptr;
+  enlist(self);
   return asPy(self);
 }
 
@@ -311,6 +329,7 @@ namespace {
 
 void arrayDealloc(PyObject *self) {
   ArrayObject *array = asArray(self);
+  delist(array);
   if (array->weakrefs)
     PyObject_ClearWeakRefs(self);
   deleteArray(array);
@@ -579,6 +598,15 @@ static ModuleInit registerArray(
           nb::arg("device_id") = -1,
           "Rank-0 array of a Python or NumPy scalar. OverflowError for an int "
           "that the dtype cannot hold.");
+      m.def(
+          "live_arrays",
+          [] {
+            nb::list result;
+            for (ArrayObject *array = firstArray; array; array = array->next)
+              result.append(nb::borrow(asPy(array)));
+            return result;
+          },
+          "All arrays that exist, deleted ones among them, newest first.");
       m.def(
           "empty_ndarray",
           [](nb::handle shape, nb::handle dtype) {

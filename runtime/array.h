@@ -23,6 +23,7 @@ struct ArrayObject {
   /// On several devices (sharded.h): a ShardLayout and the tuple of parts, else
   /// null. The buffer is then null until somebody needs the whole.
   PyObject *layout, *shards;
+  ArrayObject *previous, *next; ///< neighbours in the list of all arrays
 };
 
 extern PyTypeObject *arrayType;
@@ -38,6 +39,9 @@ inline PyObject *asPy(ArrayObject *array) {
 // All of the following need the GIL and return a new reference, or null with a
 // Python error set.
 
+/// Puts a new array in the list of all arrays, from which its deallocation takes
+/// it. Whoever creates an ArrayObject calls this.
+void enlist(ArrayObject *array);
 /// Wraps a piece of a buffer; takes over one reference to `aval` and one to
 /// `buffer`, also on failure. `data` null means the start of the buffer.
 PyObject *wrapBuffer(Aval *aval, Buffer *buffer, int32_t deviceId,

@@ -103,6 +103,7 @@ PyObject *wrapShards(Aval *aval, PyObject *shards, PyObject *layout) {
   Py_INCREF(layout);
   self->layout = layout;
   self->shards = shards;
+  enlist(self);
   return asPy(self);
 }
 

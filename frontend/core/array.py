@@ -92,7 +92,9 @@ def _to_python(kind: type) -> Callable[[Any], Any]:
             raise TypeError(
                 f"Only scalar arrays can be converted to Python scalars; got arr.ndim={self.ndim}"
             )
-        return kind(self._numpy()[()])
+        value = self._numpy()[()]
+        # NumPy would drop the imaginary part of a complex number
+        return kind(complex(value) if dtypes.is_complex(self.dtype) else value)
 
     convert.__name__ = f"__{kind.__name__}__"
     return convert
@@ -167,9 +169,10 @@ def _hash(self: Any) -> int:
 
 def _item(self: Any, *args: Any) -> Any:
     """The element as a Python scalar; with indices, that element."""
-    if not args and self.size != 1:
+    a = self._numpy()
+    if not args and a.size != 1:
         raise ValueError("can only convert an array of size 1 to a Python scalar")
-    return self._numpy().item(*args)
+    return a.item(*args)
 
 
 def _tolist(self: Any) -> Any:
@@ -219,7 +222,8 @@ def _pointer(self: Any) -> int:
 
 
 def _copy_to_host_async(self: Any) -> None:
-    """Start copying to the host; arrays of the CPU are there already."""
+    """Start copying to the host; arrays of the CPU are there already. RuntimeError if deleted."""
+    _block_until_ready(self)
 
 
 attach(

@@ -26,9 +26,9 @@ from .indexing import make_indexer, prepare, take
 from .util import aval_of, broadcast_to, check_arraylike, convert
 
 
-def _prepared(x: Any, idx: Any) -> tuple[Any, Any, Any]:
+def _prepared(x: Any, idx: Any, wrap: bool) -> tuple[Any, Any, Any]:
     y, entries, shape = prepare(x, idx)
-    return y, make_indexer(entries, shape), shape
+    return y, make_indexer(entries, shape, wrap), shape
 
 
 def _scatter(
@@ -39,6 +39,7 @@ def _scatter(
     sorted_: bool,
     unique: bool,
     mode: Any,
+    wrap: bool = True,
 ) -> Any:
     """Apply one of the scatter functions at an index, values cast and broadcast."""
     check_arraylike("scatter", y)
@@ -56,7 +57,7 @@ def _scatter(
             FutureWarning,
             stacklevel=4,
         )
-    base, ix, _ = _prepared(x, idx)
+    base, ix, _ = _prepared(x, idx, wrap)
     if 0 in ix.shape:
         return x
     target = _with_new_axes(ix.shape, ix.new_axes)
@@ -141,6 +142,7 @@ class IndexUpdateRef:
             unique_indices=unique_indices,
             mode=mode,
             fill_value=fill_value,
+            wrap_negative_indices=wrap_negative_indices,
         )
 
     def _update(self, op: Any, values: Any, options: dict) -> Any:
@@ -165,6 +167,7 @@ class IndexUpdateRef:
             options.get("indices_are_sorted", False),
             options.get("unique_indices", False),
             None if mode is None else GatherScatterMode.from_any(mode),
+            options.get("wrap_negative_indices", True),
         )
 
     def set(self, values: Any, **options: Any) -> Any:

@@ -20,7 +20,7 @@ from ..core.trace import Tracer, eval_trace, state
 from ..primitives.placement import ArrayCopySemantics, device_put_p
 from ..transforms.jit import library_jit
 from .util import asarray as _plain
-from .util import aval_of, broadcast_to, canonical_axis, check_arraylike, convert
+from .util import aval_of, broadcast_to, canonical_axis, check_arraylike, convert, scalar
 
 
 def _check_device(device: Any, out_sharding: Any = None) -> None:
@@ -349,6 +349,9 @@ def full(
     """An array of a shape filled with a value (which may be an array that broadcasts to it)."""
     _check_device(device, out_sharding)
     check_arraylike("full", fill_value)
+    if dtype is not None and type(fill_value) is int:
+        # large Python integers are no error where the dtype can hold them
+        fill_value = scalar(fill_value, _dtype(dtype, None))
     aval = aval_of(fill_value)
     dt = _dtype(dtype, aval.dtype)
     weak = dtype is None and aval.weak_type

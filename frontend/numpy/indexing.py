@@ -316,8 +316,11 @@ def _dynamic_take(x: Any, entries: Sequence[Any], shape: Sequence[int]) -> Any:
     return _insert_new_axes(out, entries)
 
 
-def make_indexer(entries: Sequence[Any], shape: Sequence[int]) -> Indexer:
-    """Put expanded entries into the form of one gather."""
+def make_indexer(entries: Sequence[Any], shape: Sequence[int], wrap: bool = True) -> Indexer:
+    """Put expanded entries into the form of one gather.
+
+    With `wrap`, negative indices count from the end; else they are out of bounds.
+    """
     arrays = [
         (k, e) for k, e in enumerate(entries) if not (e is None or isinstance(e, (int, slice)))
     ]
@@ -355,12 +358,14 @@ def make_indexer(entries: Sequence[Any], shape: Sequence[int]) -> Indexer:
             continue
         n = shape[dim]
         if isinstance(e, int) and not advanced:
-            addressed.append((dim, np.asarray(e + n if e < 0 else e, index_dtype(n)), "scalar"))
+            addressed.append(
+                (dim, np.asarray(e + n if e < 0 and wrap else e, index_dtype(n)), "scalar")
+            )
         elif is_adv[k]:
             if isinstance(e, int):
-                value: Any = np.asarray(e + n if e < 0 else e, index_dtype(n))
+                value: Any = np.asarray(e + n if e < 0 and wrap else e, index_dtype(n))
             else:
-                value = _strong(_normalize_negative(e, n), n)
+                value = _strong(_normalize_negative(e, n) if wrap else e, n)
             addressed.append((dim, value, "adv"))
         else:
             start, stop, step = e.indices(n)
@@ -543,6 +548,7 @@ def take(
     unique_indices: bool = False,
     mode: Any = None,
     fill_value: Any = None,
+    wrap_negative_indices: bool = True,
 ) -> Any:
     """`x[idx]` in all of NumPy's forms; see `jax.numpy.ndarray.at` for the modes.
 
@@ -551,6 +557,7 @@ def take(
     if (
         mode is None
         and fill_value is None
+        and wrap_negative_indices
         and state.trace is eval_trace
         and type(x) is ArrayImpl
         and not x._committed
@@ -562,12 +569,12 @@ def take(
         mode = "fill"
     chosen = None if mode is None else GatherScatterMode.from_any(mode)
     x, entries, shape = prepare(x, idx)
-    if chosen is None or chosen is GatherScatterMode.PROMISE_IN_BOUNDS:
+    if wrap_negative_indices and chosen in (None, GatherScatterMode.PROMISE_IN_BOUNDS):
         if _all_basic(entries):
             return _static_take(x, entries, shape)
         if _scalar_dynamic(entries):
             return _dynamic_take(x, entries, shape)
-    ix = make_indexer(entries, shape)
+    ix = make_indexer(entries, shape, wrap_negative_indices)
     out = gather(
         x,
         ix.vectors,

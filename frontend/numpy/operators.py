@@ -11,10 +11,11 @@ from collections.abc import Callable
 from typing import Any
 
 from ...runtime import ArrayImpl
+from ..core import dtypes
 from ..core.array import attach
 from . import at as _at
 from . import indexing, ufuncs
-from .util import is_arraylike
+from .util import convert, is_arraylike, shape_of
 
 _known = frozenset((ArrayImpl, int, float, complex, bool))
 
@@ -53,7 +54,14 @@ def _reflected(f: Callable) -> Callable:
 
 def _comparison(f: Callable) -> Callable:
     def operator(self: Any, other: Any) -> Any:
-        return f(self, other) if _accepts(other) else NotImplemented
+        if _accepts(other):
+            return f(self, other)
+        if isinstance(other, (list, tuple, set, dict)):
+            raise TypeError(
+                f"unsupported operand type(s) for {f.__name__}: '{type(self).__name__}' and "
+                f"'{type(other).__name__}'; make an array of it with jnp.array first"
+            )
+        return NotImplemented
 
     return operator
 
@@ -127,8 +135,37 @@ operators["at"] = property(_at.at)
 
 
 def _round(self: Any, decimals: int | None = None) -> Any:
-    return ufuncs.round(self, 0 if decimals is None else decimals)
+    """Rounded to a number of decimals; without one, to integers."""
+    if decimals is None:
+        return convert(ufuncs.round(self), dtypes.default_int())
+    return ufuncs.round(self, decimals)
+
+
+def _contains(self: Any, item: Any) -> Any:
+    """Whether an element of a vector equals a scalar."""
+    if self.ndim != 1:
+        raise ValueError(
+            f"Array.__contains__: search array must be one-dimensional, got arr.shape={self.shape}."
+        )
+    if not _accepts(item):
+        raise TypeError(f"Array.__contains__: unsupported operand type {type(item)}.")
+    if shape_of(item) != ():
+        raise ValueError(
+            f"Array.__contains__: query value must be a scalar, got query.shape={shape_of(item)}"
+        )
+    return bool(_comparison(ufuncs.equal)(self, item).any())
+
+
+def _namespace(self: Any, *, api_version: str | None = None) -> Any:
+    """The module of array functions, as the array API standard asks for it."""
+    if api_version not in (None, "2024.12"):
+        raise ValueError(
+            f"api_version={api_version!r} is not available; available versions: ['2024.12']"
+        )
+    return importlib.import_module("lingon.numpy")
 
 
 operators["__round__"] = _round
+operators["__contains__"] = _contains
+operators["__array_namespace__"] = _namespace
 attach(**operators)

@@ -586,6 +586,8 @@ def power(x1: Any, x2: Any, /) -> Any:
     check_arraylike("power", x1, x2)
     if isinstance(x2, (int, np.integer)) or _static_int(x2):
         base = asarray(x1)
+        if dtypes.is_bool(base.dtype) and type(x2) is int:
+            base = convert(base, dtypes.default_int())
         if not dtypes.is_bool(base.dtype):
             n = operator.index(x2)
             if (
@@ -594,7 +596,14 @@ def power(x1: Any, x2: Any, /) -> Any:
                 == base.dtype
             ):
                 return lax.integer_pow(base, n)
-    a2 = aval_of(x2)
+    avals = aval_of(x1), aval_of(x2)
+    if not any(dtypes.is_inexact(a.dtype) for a in avals):
+        # truth values are integers of the default type, not of the other argument's
+        x1, x2 = (
+            convert(v, dtypes.default_int()) if dtypes.is_bool(a.dtype) else v
+            for v, a in zip((x1, x2), avals, strict=True)
+        )
+    a2 = avals[1]
     base, exponent = promote_args_numeric("power", *promote_shapes("power", x1, x2))
     dt = base.dtype
     if dtypes.is_integer(dt):

@@ -109,6 +109,7 @@ def takes_dtype(s: Any, x: ArrayImpl) -> bool:
         (type(s), x.dtype) in _direct
         and not x.weak_type
         and (type(s) is not float or -3e38 < s < 3e38)
+        and (type(s) is not int or -(2**31) <= s < 2**31)
     )
 
 
@@ -259,12 +260,7 @@ def broadcast_to(x: Any, shape: Sequence[int]) -> Any:
     shape = tuple(shape)
     if s == shape:
         return x if type(x) is ArrayImpl else asarray(x)
-    if (
-        type(x) is ArrayImpl
-        and state.trace is eval_trace
-        and not x._committed
-        and _fits(s, shape)
-    ):
+    if type(x) is ArrayImpl and state.trace is eval_trace and not x._committed and _fits(s, shape):
         out = np.empty(shape, x.dtype)
         out[...] = x._numpy()
         return ArrayImpl.from_numpy(out, x.weak_type)
