@@ -66,6 +66,7 @@ _LOOPS = (
     "lingon-allow-contraction",
     "lingon-plan-buffers",
     "lingon-parallelize",
+    "lingon-outline-kernels",
     "lingon-merge-functions",
     "lingon-expand-math",
 )
