@@ -1,7 +1,8 @@
 """Keys of equations by what they compute: jaxprs traced at different times from the same code are
 equal, so that a loop whose body is a fresh lambda in every call is compiled once.
 
-Names, source lines and the identity of variables and jaxprs do not count; literals do, bit by bit.
+The identity of variables and jaxprs does not count; literals do, bit by bit, and so do the places in
+the source, which messages about the compiled program name.
 """
 
 from __future__ import annotations
@@ -88,7 +89,9 @@ def _jaxpr(jaxpr: Jaxpr) -> StructureKey:
         for v in e.outvars:
             numbers[v] = len(numbers)
         outs = tuple(v.aval for v in e.outvars)
-        eqns.append((equation_key(e.primitive, e.params), ins, outs))
+        info = e.source_info
+        place = None if info is None else (info.code, info.lasti, info.name_stack)
+        eqns.append((equation_key(e.primitive, e.params), ins, outs, place))
     avals: tuple[AbstractValue, ...] = tuple(v.aval for v in (*jaxpr.constvars, *jaxpr.invars))
     outvars = tuple(map(atom, jaxpr.outvars))
     return StructureKey((len(jaxpr.constvars), avals, tuple(eqns), outvars))

@@ -23,6 +23,7 @@ from ..core.trace import Tracer, state
 from ..core.tree_differences import structure_differences
 from ..primitives.conversion import convert
 from ..transforms.api_util import FlatFun, check_results, debug_info, fun_name, fun_where
+from ..transforms.jit import forgetters
 
 # --- tracing -------------------------------------------------------------------------------
 
@@ -99,6 +100,7 @@ class Traced:
 #: function -> [(key, references to what it closes over by place, trace or None, what was traced)]
 _traces: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 _MAX_SIGNATURES = 32
+forgetters.append(_traces.clear)
 #: places in closures that change while functions are traced, such as counters of their calls
 _restless: set[tuple] = set()
 

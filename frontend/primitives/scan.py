@@ -17,15 +17,14 @@ import numpy as np
 from ...runtime import ArrayImpl
 from ..core import config, dtypes, eager
 from ..core.avals import ShapedArray, get_aval
-from ..core.fingerprint import canonical
 from ..core.interpreter import eval_jaxpr
 from ..core.jaxpr import ClosedJaxpr, DropVar, JaxprEqn, axis_names
 from ..core.primitive import Primitive, Sample
 from ..core.staging import trace_to_closed
 from ..transforms.batching import batch_jaxpr, move_batch_axis
 from ..transforms.checkify import CheckifyTrace, moved_inputs, through
-from ..transforms.jit import program_of
 from ..transforms.partial_eval import dce_closed
+from ..transforms.programs import run_structured
 from .declare import ops, reshape
 from .scan_autodiff import (
     jvp_scan,
@@ -140,23 +139,7 @@ def _evaluate(primitive: Primitive, args: Sequence[Any], params: dict) -> list[A
         outs = run(args, **params)
         avals = primitive.abstract_eval(*[get_aval(a) for a in args], **params)
         return [_typed(o, a) for o, a in zip(outs, avals, strict=True)]
-    return program_of(_loop(params), "scan", (), True)([eager.as_array(a) for a in args])
-
-
-def _loop(params: dict) -> ClosedJaxpr:
-    """The loop as a program; bodies of one structure have one program."""
-    body: ClosedJaxpr = params["jaxpr"]
-    key = ("scan program", *[v for k, v in params.items() if k != "jaxpr"])
-
-    def make() -> ClosedJaxpr:
-        first = canonical(body)
-        if first is not body:
-            return _loop({**params, "jaxpr": first})
-        length, nc, nk = params["length"], params["num_consts"], params["num_carry"]
-        avals = operand_avals(body, length, nc, nk)
-        return trace_to_closed(lambda *xs: scan_p.bind(*xs, **params), avals)
-
-    return body.derived(key, make)
+    return run_structured(primitive, args, params)
 
 
 def _typed(x: Any, aval: Any) -> Any:

@@ -187,6 +187,11 @@ def _axis_names(params: dict) -> Any:
     return axis_names(call) if isinstance(call, ClosedJaxpr) else _AnyName()
 
 
+def _structure(params: dict) -> dict:
+    """Compiled, only the function itself is left."""
+    return {"call_jaxpr": params["call_jaxpr"]}
+
+
 _rule_names = frozenset({"jvp", "fwd", "bwd"})
 
 
@@ -250,6 +255,7 @@ custom_jvp_call_p = Primitive(
     effects=_effects,
     axis_names=_axis_names,
     params_text=_params_text("name", "call_jaxpr", "jvp", "symbolic_zeros"),
+    structure=_structure,
 )
 
 
@@ -629,6 +635,7 @@ custom_vjp_call_p = Primitive(
     effects=_effects,
     axis_names=_axis_names,
     params_text=_params_text("name", "bwd", "call_jaxpr", "fwd", "symbolic_zeros"),
+    structure=_structure,
 )
 
 

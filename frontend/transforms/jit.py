@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...runtime import JitDispatch
-from ..core import config, devices, dtypes, eager, fingerprint, pytree
+from ..core import config, devices, dtypes, eager, pytree
 from ..core.avals import ShapedArray
 from ..core.bounded_cache import BoundedCache
 from ..core.interpreter import eval_jaxpr
@@ -502,10 +502,15 @@ def make_closed_jaxpr(f: Callable[..., Any], call: Call, traced_for: str = "make
     return closed, flat.out_tree
 
 
+#: Called by `clear_caches`: what modules above this one remember of functions.
+forgetters: list[Callable[[], Any]] = []
+
+
 def clear_caches() -> None:
     """Forget all traced and compiled programs."""
     clear_eager_programs()
-    fingerprint.forget()
+    for forget in forgetters:
+        forget()
     for j in list(_all_jitted):
         j.cache.clear()
     JitDispatch.clear_all()
