@@ -11,6 +11,7 @@ from typing import Any
 
 from .reductions import reduced
 from .registry import emits
+from .scalar import ScalarBuilder
 from .types import ElementType, element_type
 from .values import EMPTY, Value
 
@@ -93,6 +94,8 @@ class Carried:
 
 def result_values(name: str, count: int) -> list[str]:
     """Names of the results of an operation with `count` of them that is written as ``name:count``."""
+    if count == 0:
+        return []
     return [name] if count == 1 else [f"{name}#{k}" for k in range(count)]
 
 
@@ -157,35 +160,64 @@ def _branch(ctx, branch, operands, made, types) -> list[str]:
 
 def yield_values(ctx, names: Sequence[str], types: Sequence[str]) -> None:
     """Ends a region with ``scf.yield``."""
-    ctx.raw(f"scf.yield {', '.join(names)} : {', '.join(types)}" if names else "scf.yield")
+    ctx.raw(_yield_text(names, types))
+
+
+def _yield_text(names: Sequence[str], types: Sequence[str]) -> str:
+    return f"scf.yield {', '.join(names)} : {', '.join(types)}" if names else "scf.yield"
 
 
 def _choice(ctx, index: Value, bodies: Sequence[list[str]], types: Sequence[str]) -> list[str]:
-    """One ``scf.if`` or ``scf.index_switch`` over the branches' lines."""
-    name, t = ctx.name(), index.type
-    arrow = f" -> {', '.join(types)}" if types else ""
-    b = ctx.scalars()
+    """The branches' lines as one ``scf.index_switch`` or as ``scf.if``s that halve the range.
+
+    Bufferization does not see that a result of ``scf.index_switch`` may be what a branch yields, so
+    arrays go through ``scf.if`` only.
+    """
+    t = index.type
     which = ctx.scalar(index)
-    if len(bodies) == 2:
-        first = which
+    if len(bodies) > 2 and not any(type.startswith("tensor") for type in types):
+        return _switch(ctx, which, t, bodies, types)
+
+    def between(first: int, last: int) -> tuple[str, list[str]]:
+        """Lines of the ``scf.if`` over branches `first` to `last`, and its name."""
+        name, lines = ctx.name(), []
+        middle = (first + last) // 2 + 1
+        b = ScalarBuilder(ctx, lines, ctx.loc)
+        later = which
         if t.kind != "b":
-            above = "sgt" if t.kind == "i" else "ugt"
-            first = b.cmpi(above, which, b.const(0, t.register), t.register)
+            reached = "sge" if t.kind == "i" else "uge"
+            later = b.cmpi(reached, which, b.const(middle, t.register), t.register)
         arrow = f" -> ({', '.join(types)})" if types else ""
-        ctx.lines.append(f"{result_prefix(name, len(types))}scf.if {first}{arrow} {{")
-        ctx.lines.extend([*bodies[1], "} else {", *bodies[0]])
-    else:
-        if t.kind == "i":
-            which = b.binary("arith.maxsi", which, b.const(0, t.register), t.register)
-        number = b.cast(
-            "arith.index_cast" if t.kind == "i" else "arith.index_castui",
-            which, t.register, "index",
-        )  # fmt: skip
-        ctx.lines.append(f"{result_prefix(name, len(types))}scf.index_switch {number}{arrow}")
-        for case, lines in enumerate(bodies[:-1]):
-            ctx.lines.extend([f"case {case} {{", *lines, "}"])
-        ctx.lines.extend(["default {", *bodies[-1]])
-    ctx.lines.append(f"}}{ctx.loc}")
+        lines.append(f"{result_prefix(name, len(types))}scf.if {later}{arrow} {{")
+        lines.extend([*part(middle, last), "} else {", *part(first, middle - 1)])
+        lines.append(f"}}{ctx.loc}")
+        return name, lines
+
+    def part(first: int, last: int) -> list[str]:
+        if first == last:
+            return bodies[first]
+        name, lines = between(first, last)
+        names = result_values(name, len(types))
+        lines.append(_yield_text(names, types) + ctx.loc)
+        return lines
+
+    name, lines = between(0, len(bodies) - 1)
+    ctx.lines.extend(lines)
+    return result_values(name, len(types))
+
+
+def _switch(ctx, which: str, t: ElementType, bodies, types: Sequence[str]) -> list[str]:
+    name, b = ctx.name(), ctx.scalars()
+    if t.kind == "i":
+        which = b.binary("arith.maxsi", which, b.const(0, t.register), t.register)
+    number = b.cast(
+        "arith.index_cast" if t.kind == "i" else "arith.index_castui", which, t.register, "index"
+    )
+    arrow = f" -> {', '.join(types)}" if types else ""
+    ctx.lines.append(f"{result_prefix(name, len(types))}scf.index_switch {number}{arrow}")
+    for case, lines in enumerate(bodies[:-1]):
+        ctx.lines.extend([f"case {case} {{", *lines, "}"])
+    ctx.lines.extend(["default {", *bodies[-1], f"}}{ctx.loc}"])
     return result_values(name, len(types))
 
 

@@ -10,6 +10,7 @@
 
 #include "Registration.h"
 #include "buffers.h"
+#include "destinations.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -19,9 +20,29 @@ using namespace mlir;
 
 namespace {
 
-Value withoutCasts(Value value) {
-  while (auto cast = value.getDefiningOp<memref::CastOp>())
-    value = cast.getSource();
+/// The buffer that `value` is, looking through casts and through conditionals
+/// whose branches all give the same.
+Value resolved(Value value) {
+  while (auto result = dyn_cast<OpResult>(value)) {
+    Operation *op = result.getOwner();
+    if (auto cast = dyn_cast<memref::CastOp>(op)) {
+      value = cast.getSource();
+      continue;
+    }
+    if (!lingon::isConditional(op))
+      return value;
+    Value common;
+    for (Region &region : op->getRegions()) {
+      Value one = resolved(
+          lingon::terminatorOf(region)->getOperand(result.getResultNumber()));
+      if (common && common != one)
+        return value;
+      common = one;
+    }
+    if (op->isAncestor(common.getParentBlock()->getParentOp()))
+      return value;
+    value = common;
+  }
   return value;
 }
 
@@ -59,6 +80,31 @@ struct LoopBuffersPass
     return buffer;
   }
 
+  /// What a loop hands on: where that is a copy which was only made for it, the
+  /// original.
+  static Value takeOriginal(
+      Operation *terminator, unsigned operand,
+      function_ref<bool(Value)> mayTake = [](Value) { return true; }) {
+    Value value = resolved(terminator->getOperand(operand));
+    auto alloc = value.getDefiningOp<memref::AllocOp>();
+    if (!alloc || !value.hasNUses(2))
+      return value;
+    for (Operation *op = terminator->getPrevNode();
+         op && isa<memref::CopyOp, memref::AllocOp, memref::CastOp>(op);
+         op = op->getPrevNode()) {
+      auto copy = dyn_cast<memref::CopyOp>(op);
+      if (!copy || copy.getTarget() != value)
+        continue;
+      Value source = copy.getSource();
+      if (!mayTake(source))
+        return value;
+      terminator->setOperand(operand, source);
+      copy.erase();
+      return resolved(source);
+    }
+    return value;
+  }
+
   static Value asType(OpBuilder &builder, Location loc, Value buffer,
                       Type type) {
     if (buffer.getType() == type)
@@ -88,32 +134,31 @@ struct LoopBuffersPass
         end(loop.getBody()->getTerminator());
     after.setInsertionPointAfter(loop);
     Operation *yield = loop.getBody()->getTerminator();
-    SmallVector<unsigned> moving;
-    SmallVector<Value> values, targets;
+    SmallVector<unsigned> moved;
+    SmallVector<Value> targets;
     for (unsigned i = 0; i < loop.getNumRegionIterArgs(); ++i) {
       Value carry = loop.getRegionIterArgs()[i];
       if (!isa<MemRefType>(carry.getType()))
         continue;
       Value buffer = loop.getInitArgs()[i];
-      if (withoutCasts(yield->getOperand(i)) != carry) {
+      if (takeOriginal(yield, i) != carry) {
         buffer = ownBuffer(before, loc, buffer);
-        moving.push_back(i);
+        moved.push_back(i);
         targets.push_back(buffer);
-        loop.getInitArgsMutable()[i].set(
-            asType(before, loc, buffer, carry.getType()));
       }
       carry.replaceAllUsesWith(asType(before, loc, buffer, carry.getType()));
       loop.getResult(i).replaceAllUsesWith(
           asType(before, loc, buffer, loop.getResult(i).getType()));
     }
-    // Only now, when no carry is left among what is handed on.
-    for (unsigned i : moving)
+    SmallVector<Value> values;
+    for (unsigned i : moved)
       values.push_back(yield->getOperand(i));
     copyAll(end, loc, values, targets);
-    for (unsigned i = 0; i < loop.getNumRegionIterArgs(); ++i)
-      if (Value carry = loop.getRegionIterArgs()[i];
-          isa<MemRefType>(carry.getType()))
+    for (unsigned i = 0; i < loop.getNumRegionIterArgs(); ++i) {
+      Value carry = loop.getRegionIterArgs()[i];
+      if (isa<MemRefType>(carry.getType()))
         yield->setOperand(i, carry);
+    }
     return success();
   }
 
@@ -123,26 +168,31 @@ struct LoopBuffersPass
         end(loop.getYieldOp());
     Operation *condition = loop.getConditionOp(), *yield = loop.getYieldOp();
     // The arguments of the first region, each in a buffer.
-    SmallVector<unsigned> moving;
-    SmallVector<Value> values, targets;
+    SmallVector<unsigned> moved;
+    SmallVector<Value> targets;
     SmallVector<Value> buffers(loop.getInits().size());
+    // One that is handed over twice is still copied: the second region may
+    // write to what it gets.
+    DenseSet<Value> taken;
+    for (unsigned i = 0; i < loop.getNumResults(); ++i)
+      if (isa<MemRefType>(loop.getResult(i).getType()))
+        takeOriginal(condition, i + 1, [&](Value source) {
+          auto argument = dyn_cast<BlockArgument>(resolved(source));
+          return argument && argument.getOwner() == loop.getBeforeBody() &&
+                 taken.insert(argument).second;
+        });
     for (unsigned i = 0; i < loop.getInits().size(); ++i) {
       Value carry = loop.getBeforeArguments()[i];
       if (!isa<MemRefType>(carry.getType()))
         continue;
-      Value next = withoutCasts(yield->getOperand(i));
-      Value buffer = loop.getInits()[i];
-      auto argument = dyn_cast<BlockArgument>(next);
-      bool same =
-          argument && argument.getOwner() == loop.getAfterBody() &&
-          withoutCasts(condition->getOperand(argument.getArgNumber() + 1)) ==
-              carry;
-      if (!same) {
-        buffer = ownBuffer(before, loc, buffer);
-        moving.push_back(i);
-        targets.push_back(buffer);
-      }
-      buffers[i] = buffer;
+      auto argument = dyn_cast<BlockArgument>(takeOriginal(yield, i));
+      buffers[i] = loop.getInits()[i];
+      if (argument && argument.getOwner() == loop.getAfterBody() &&
+          resolved(condition->getOperand(argument.getArgNumber() + 1)) == carry)
+        continue;
+      buffers[i] = ownBuffer(before, loc, buffers[i]);
+      moved.push_back(i);
+      targets.push_back(buffers[i]);
     }
     // Those of the second region are among them, or copied where the loop
     // decides.
@@ -150,14 +200,12 @@ struct LoopBuffersPass
       Value carry = loop.getAfterArguments()[i];
       if (!isa<MemRefType>(carry.getType()))
         continue;
-      Value handed = withoutCasts(condition->getOperand(i + 1));
+      Value handed = resolved(condition->getOperand(i + 1));
       auto argument = dyn_cast<BlockArgument>(handed);
       Value buffer;
       if (argument && argument.getOwner() == loop.getBeforeBody()) {
         buffer = buffers[argument.getArgNumber()];
-      } else if (loop->getParentRegion()->isAncestor(
-                     handed.getParentRegion()) &&
-                 loop->isAncestor(handed.getParentRegion()->getParentOp())) {
+      } else if (loop->isAncestor(handed.getParentRegion()->getParentOp())) {
         auto type = cast<MemRefType>(handed.getType());
         buffer = memref::AllocOp::create(
             before, loc,
@@ -171,8 +219,8 @@ struct LoopBuffersPass
       loop.getResult(i).replaceAllUsesWith(
           asType(before, loc, buffer, loop.getResult(i).getType()));
     }
-    // Only now, when no argument of the second region is left among them.
-    for (unsigned i : moving)
+    SmallVector<Value> values;
+    for (unsigned i : moved)
       values.push_back(yield->getOperand(i));
     copyAll(end, loc, values, targets);
     for (unsigned i = 0; i < loop.getInits().size(); ++i) {

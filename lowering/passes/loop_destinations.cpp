@@ -18,89 +18,20 @@
 //===----------------------------------------------------------------------===//
 
 #include "Registration.h"
+#include "destinations.h"
 #include "structured.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Interfaces/DestinationStyleOpInterface.h"
 #include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 
 namespace {
 
-/// Where the contents of a tensor lie if everything on the way is done in
-/// place.
-struct Origin {
-  Value root;                 ///< null where branches differ
-  OpOperand *first = nullptr; ///< where the first operation on the way takes it
-};
-
-Operation *terminatorOf(Region &region) {
-  return region.front().getTerminator();
-}
-
-/// The operand that result `number` of a loop or another operation updates.
-OpOperand *updated(Operation *op, unsigned number) {
-  if (auto loop = dyn_cast<scf::ForOp>(op))
-    return &loop.getInitArgsMutable()[number];
-  if (auto loop = dyn_cast<scf::WhileOp>(op))
-    return loop.getInits().size() == loop.getNumResults()
-               ? &loop.getInitsMutable()[number]
-               : nullptr;
-  if (auto loop = dyn_cast<scf::ForallOp>(op))
-    return &loop.getOutputsMutable()[number];
-  if (auto destination = dyn_cast<DestinationStyleOpInterface>(op))
-    return destination.getTiedOpOperand(op->getResult(number));
-  return nullptr;
-}
-
-bool isConditional(Operation *op) {
-  return isa<scf::IfOp, scf::IndexSwitchOp>(op);
-}
-
-Origin originOf(Value value) {
-  Origin origin{value};
-  for (;;) {
-    auto result = dyn_cast<OpResult>(origin.root);
-    if (!result)
-      return origin;
-    Operation *op = result.getOwner();
-    if (isConditional(op)) {
-      Value common;
-      for (Region &region : op->getRegions()) {
-        if (region.empty())
-          return {};
-        Value root =
-            originOf(terminatorOf(region)->getOperand(result.getResultNumber()))
-                .root;
-        if (!root || (common && common != root))
-          return {};
-        common = root;
-      }
-      // Made inside of the branches: not the same one.
-      if (op->isAncestor(common.getParentBlock()->getParentOp()))
-        return {};
-      origin.root = common;
-      origin.first = nullptr;
-      continue;
-    }
-    OpOperand *next = updated(op, result.getResultNumber());
-    if (!next)
-      return origin;
-    origin = {next->get(), next};
-  }
-}
-
-/// Where, inside of `scope`, a value is computed into an empty tensor that
-/// nothing else determines.
-OpOperand *emptyOperand(Value value, Operation *scope) {
-  Origin origin = originOf(value);
-  return origin.first && scope->isProperAncestor(origin.first->getOwner()) &&
-                 origin.root.getDefiningOp<tensor::EmptyOp>()
-             ? origin.first
-             : nullptr;
-}
+using lingon::emptyOperand;
+using lingon::isConditional;
+using lingon::terminatorOf;
 
 struct LoopDestinationsPass
     : public PassWrapper<LoopDestinationsPass, OperationPass<func::FuncOp>> {
@@ -111,11 +42,16 @@ struct LoopDestinationsPass
            "kept";
   }
   void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<bufferization::BufferizationDialect, scf::SCFDialect,
-                    tensor::TensorDialect>();
+    registry.insert<tensor::TensorDialect>();
   }
 
   void runOnOperation() override {
+    getOperation().walk([](UnrealizedConversionCastOp cast) {
+      if (!cast->hasAttr(lingon::kHidden))
+        return;
+      cast.replaceAllUsesWith(cast.getInputs());
+      cast.erase();
+    });
     SmallVector<Operation *> loops, conditionals;
     getOperation().walk<WalkOrder::PreOrder>([&](Operation *op) {
       if (isa<scf::ForOp, scf::WhileOp>(op))
@@ -124,7 +60,6 @@ struct LoopDestinationsPass
         conditionals.push_back(op);
     });
     for (Operation *loop : loops) {
-      ownInitialValues(loop);
       if (auto counted = dyn_cast<scf::ForOp>(loop))
         placeCarries(counted.getBody(), counted.getRegionIterArgs());
       else
@@ -135,48 +70,29 @@ struct LoopDestinationsPass
       placeResults(op);
   }
 
-  /// A carry that starts as a part of another tensor gets a buffer of its own:
-  /// the part may be strided, and the carry is contiguous.
-  static void ownInitialValues(Operation *loop) {
-    MutableOperandRange inits =
-        isa<scf::ForOp>(loop) ? cast<scf::ForOp>(loop).getInitArgsMutable()
-                              : cast<scf::WhileOp>(loop).getInitsMutable();
-    for (OpOperand &init : inits) {
-      Value value = init.get();
-      if (!isa_and_present<tensor::ExtractSliceOp, tensor::ExpandShapeOp,
-                           tensor::CollapseShapeOp>(value.getDefiningOp()))
-        continue;
-      OpBuilder builder(loop);
-      init.set(bufferization::AllocTensorOp::create(
-          builder, loop->getLoc(), cast<RankedTensorType>(value.getType()),
-          ValueRange{}, value));
-    }
-  }
-
   void placeCarries(Block *body, ValueRange carries) {
     Operation *yield = body->getTerminator();
     for (OpOperand &operand : yield->getOpOperands()) {
       Value carry = carries[operand.getOperandNumber()];
       if (!isa<RankedTensorType>(carry.getType()) || operand.get() == carry)
         continue;
-      place(operand, carry);
+      place(operand, carry, body->getParentOp());
       if (Operation *writer = firstWriter(operand.get(), carry, body))
         moveReadersBefore(writer, carry);
     }
   }
 
   /// Makes what a terminator yields lie in `carry` where it is new.
-  static void place(OpOperand &operand, Value carry) {
+  static void place(OpOperand &operand, Value carry, Operation *loop) {
     Value value = operand.get();
     Operation *op = value.getDefiningOp();
     if (op && isConditional(op) && value.hasOneUse() &&
         op->getBlock() == operand.getOwner()->getBlock()) {
       unsigned number = cast<OpResult>(value).getResultNumber();
       for (Region &region : op->getRegions())
-        place(terminatorOf(region)->getOpOperand(number), carry);
+        place(terminatorOf(region)->getOpOperand(number), carry, loop);
       return;
     }
-    Operation *loop = carry.getParentBlock()->getParentOp();
     if (OpOperand *destination = emptyOperand(value, loop))
       destination->set(carry);
   }
@@ -189,7 +105,7 @@ struct LoopDestinationsPass
       if (!result || result.getOwner()->getBlock() != body)
         break;
       Operation *op = result.getOwner();
-      OpOperand *next = updated(op, result.getResultNumber());
+      OpOperand *next = lingon::updatedOperand(op, result.getResultNumber());
       if (!next && !isConditional(op))
         break;
       writer = op;
