@@ -49,6 +49,7 @@ _FUSED = (
 _BUFFERIZED = (
     "func.func(lingon-loop-copies)",
     "func.func(lingon-own-destinations)",
+    "func.func(lingon-bufferizable-form,lingon-function-results)",
     "eliminate-empty-tensors",
     "func.func(lingon-loop-destinations)",
     "empty-tensor-to-alloc-tensor",
