@@ -12,6 +12,8 @@ operation by name:
 * `batch(primitive, axis, args, dims, params)` -> (out, dim out); dims are ints or None
 * optional: `jet(primitive, primals, series, params)` -> (out, series of out)
 * optional, for primitives that carry functions: `evaluate`, `stage`, `partial_eval`, `split`
+* optional, for them, too: `structure(params)` -> the parameters that say what is computed, where
+  others, such as rules of differentiation, do not (see `structure_key.py`)
 * optional, for primitives that run Python in the midst of a program: `host(params, where)` -> a
   function of arrays to a sequence of arrays; `where` is the user's source line for messages
 * optional: `checkify(primitive, trace, args, params)` -> results, for primitives that report
