@@ -222,14 +222,21 @@ def _constant(value: Any) -> int | None:
 
 
 def _kernel_flops(op: Any) -> int:
-    """2 b m n k for the matrix products, whose operands are (b) m k, (b) k n and (b) m n."""
-    callee = op.attributes["callee"].value
-    if callee.startswith("gemm") and len(op.operands) >= 3:
-        sizes = [prod(_shape(op.operands[i].type)) for i in (0, 1, len(op.operands) - 1)]
-        config = [int(x) for x in op.attributes["config"]] if "config" in op.attributes else []
-        batch = max(config[0], 1) if config else 1
-        return 2 * round((sizes[0] * sizes[1] * sizes[2] / batch) ** 0.5)
-    return 0
+    """A multiplication and an addition for each product of a matrix product's elements.
+
+    Its config says how many dimensions are batched and contracted, and which of them: those of the
+    left operand's batch, of the right one's, those contracted of the left operand, of the right one.
+    """
+    if op.attributes["callee"].value != "dot_general":
+        return 0
+    config = [int(x) for x in op.attributes["config"]]
+    batched, contracted = config[:2]
+    first = 2 + 2 * batched
+    shape = _shape(op.operands[0].type)
+    result = op.operands[len(op.operands) - 1].type
+    depth = prod(shape[d] for d in config[first : first + contracted])
+    each = 8 if str(result.element_type).startswith("complex") else 2
+    return each * prod(_shape(result)) * depth
 
 
 def _shape(type_: Any) -> list[int]:
