@@ -3,8 +3,8 @@
 from lingon.frontend.core.errors import (
     ConcretizationTypeError,
     JAXIndexError,
-    JAXTypeError,
     JaxRuntimeError,
+    JAXTypeError,
     KeyReuseError,
     NonConcreteBooleanIndexError,
     TracerArrayConversionError,
