@@ -126,7 +126,7 @@ def test_the_table_of_what_works() -> None:
             works |= set(re.findall(r"`([\w.]+)`", cells[0] + cells[1]))
             missing |= set(re.findall(r"`([\w.]+)`", cells[2]))
     works.remove(".at")
-    assert len(works) > 40 and len(missing) > 20
+    assert len(works) > 40 and len(missing) > 5
     assert [n for n in sorted(works) if not exists(n)] == []
     assert [n for n in sorted(missing) if exists(n)] == []
     assert hasattr(lingon.numpy.zeros(1), "at")
