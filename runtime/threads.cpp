@@ -323,8 +323,9 @@ int availableCores() {
 
 static ModuleInit registerThreads([](nb::module_ &m) {
   threadPool(); // installs the fork handlers
-  m.def("num_threads", [] { return threadPool().count(); },
-        "Number of threads that a parallel loop uses, the caller included.");
+  m.def(
+      "num_threads", [] { return threadPool().count(); },
+      "Number of threads that a parallel loop uses, the caller included.");
   m.def(
       "set_num_threads",
       [](int count) {
