@@ -45,7 +45,8 @@ def _needs_axis(primitive: Primitive, names: Sequence[Any]) -> NoReturn:
     )
 
 
-def _evaluate(primitive: Primitive, args: Sequence[Any], params: dict) -> Any:
+def evaluate_mapped(primitive: Primitive, args: Sequence[Any], params: dict) -> Any:
+    """Run on concrete values: only what refers to no named axis any more."""
     assert primitive.axis_names is not None
     names = primitive.axis_names(params)
     if names:
@@ -53,7 +54,8 @@ def _evaluate(primitive: Primitive, args: Sequence[Any], params: dict) -> Any:
     return core_primitive.default_evaluate(primitive, args, params)
 
 
-def _not_mapped(name: str) -> Callable[[], Exception]:
+def not_mapped(name: str) -> Callable[[], Exception]:
+    """The error of a program that has the primitive where its axis is not mapped."""
     return lambda: NameError(
         f"unbound axis name: {name} is compiled outside the vmap that maps its axis"
     )
@@ -120,7 +122,7 @@ def _reduction(
         jvp=jvp,
         transpose=transpose_rule,
         batch=_reduce_batch(repeat),
-        evaluate=_evaluate,
+        evaluate=evaluate_mapped,
         axis_names=_names("axes"),
         samples=lambda: [
             Sample((s, d), axes=a, axis_index_groups=None, grad=name == "psum")
@@ -220,9 +222,9 @@ def _moving(
         jvp=linear_jvp,
         transpose=unary_transpose(transpose_rule),
         batch=batch,
-        evaluate=_evaluate,
+        evaluate=evaluate_mapped,
         axis_names=_names("axis_name"),
-        forbidden=_not_mapped(name),
+        forbidden=not_mapped(name),
     )
 
 
@@ -449,9 +451,9 @@ axis_index_p = Primitive(
     jvp=zero_jvp,
     transpose=absent("it has no operands"),
     batch=_index_batch,
-    evaluate=_evaluate,
+    evaluate=evaluate_mapped,
     axis_names=_names("axis_name"),
-    forbidden=_not_mapped("axis_index"),
+    forbidden=not_mapped("axis_index"),
 )
 
 __all__ = [

@@ -21,6 +21,8 @@ from .collectives import (
     all_gather_p,
     all_to_all_p,
     axis_index_p,
+    evaluate_mapped,
+    not_mapped,
     pbroadcast_p,
     pmax_p,
     pmin_p,
@@ -122,6 +124,7 @@ pvary_p: Primitive = Primitive(
         dims[0],
     ),
     stage=_vary_stage,
+    evaluate=evaluate_mapped,
     axis_names=lambda params: params["axes"],
 )
 pvary_p.varies = lambda primitive, avals, params: (
@@ -174,6 +177,8 @@ psum_invariant_p: Primitive = Primitive(
     jvp=linear_jvp,
     transpose=unary_transpose(_sum_transpose),
     batch=_sum_batch,
+    evaluate=evaluate_mapped,
+    forbidden=not_mapped("psum_invariant"),
     axis_names=lambda params: tuple(a for a in params["axes"] if not isinstance(a, int)),
 )
 psum_invariant_p.varies = _sums
