@@ -10,13 +10,32 @@ using namespace mlir::bufferization;
 
 namespace {
 
+/// The analysis asks about each operand as often as its value is read, and what
+/// the operation's own interface answers takes the making of an attribute.
+bool isOutput(Operation *op, OpOperand &operand) {
+  return operand.getOperandNumber() >=
+         cast<lingon::KernelCallOp>(op).getInputs().size();
+}
+
 struct KernelCallModel
     : DstBufferizableOpInterfaceExternalModel<KernelCallModel,
                                               lingon::KernelCallOp> {
   bool bufferizesToMemoryRead(Operation *op, OpOperand &operand,
                               const AnalysisState &) const {
-    auto call = cast<lingon::KernelCallOp>(op);
-    return call.isDpsInput(&operand) || call.getReadsOutputs();
+    return !isOutput(op, operand) ||
+           cast<lingon::KernelCallOp>(op).getReadsOutputs();
+  }
+  bool bufferizesToMemoryWrite(Operation *op, OpOperand &operand,
+                               const AnalysisState &) const {
+    return isOutput(op, operand);
+  }
+  AliasingValueList getAliasingValues(Operation *op, OpOperand &operand,
+                                      const AnalysisState &) const {
+    if (!isOutput(op, operand))
+      return {};
+    unsigned inputs = cast<lingon::KernelCallOp>(op).getInputs().size();
+    return {{op->getResult(operand.getOperandNumber() - inputs),
+             BufferRelation::Equivalent}};
   }
 
   LogicalResult bufferize(Operation *op, RewriterBase &rewriter,

@@ -10,6 +10,7 @@
 
 #include "Registration.h"
 
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
@@ -27,19 +28,32 @@ struct OwnDestinationsPass
   }
 
   void runOnOperation() override {
-    SmallVector<tensor::EmptyOp> empties;
-    getOperation().walk([&](tensor::EmptyOp op) { empties.push_back(op); });
-    for (tensor::EmptyOp empty : empties) {
+    SmallVector<Operation *> shared;
+    getOperation().walk([&](Operation *op) {
+      if (isa<tensor::EmptyOp>(op) ||
+          (isReadOnly(op) && op->getResult(0).hasNUsesOrMore(manyReaders)))
+        shared.push_back(op);
+    });
+    for (Operation *op : shared) {
       SmallVector<OpOperand *> uses;
-      for (OpOperand &use : empty->getUses())
+      for (OpOperand &use : op->getUses())
         uses.push_back(&use);
       for (OpOperand *use : uses) {
         if (use == uses.back()) // it has the original
           break;
         OpBuilder builder(use->getOwner());
-        use->set(builder.clone(*empty)->getResult(0));
+        use->set(builder.clone(*op)->getResult(0));
       }
     }
+  }
+
+  static constexpr unsigned manyReaders = 8;
+
+  /// Whether an operation gives the contents of a buffer that is not written.
+  static bool isReadOnly(Operation *op) {
+    auto contents = dyn_cast<bufferization::ToTensorOp>(op);
+    return contents && contents.getRestrict() && !contents.getWritable() &&
+           isa<BlockArgument>(contents.getBuffer());
   }
 };
 

@@ -35,3 +35,22 @@ func.func @two(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   } -> (tensor<4xf32>, tensor<4xf32>)
   return %r#0, %r#1 : tensor<4xf32>, tensor<4xf32>
 }
+
+// An argument with many readers; one that is written to stays one value.
+// CHECK-LABEL: func.func @readers
+// CHECK-COUNT-8: bufferization.to_tensor %arg0 restrict
+// CHECK-NOT:     bufferization.to_tensor %arg0
+// CHECK:         return
+func.func @readers(%x: memref<f32>, %y: memref<f32>) -> (f32, f32) {
+  %t = bufferization.to_tensor %x restrict : memref<f32> to tensor<f32>
+  %w = bufferization.to_tensor %y restrict writable : memref<f32> to tensor<f32>
+  %a = tensor.extract %t[] : tensor<f32>
+  %b = tensor.extract %t[] : tensor<f32>
+  %c = tensor.extract %t[] : tensor<f32>
+  %d = tensor.extract %t[] : tensor<f32>
+  %e = tensor.extract %t[] : tensor<f32>
+  %f = tensor.extract %t[] : tensor<f32>
+  %g = tensor.extract %t[] : tensor<f32>
+  %h = tensor.extract %t[] : tensor<f32>
+  return %a, %h : f32, f32
+}
