@@ -3,6 +3,7 @@
 #include "run_context.h"
 #include "threads.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
@@ -37,6 +38,22 @@ public:
   Group(DeviceRun &run, std::vector<int32_t> members)
       : members(std::move(members)), run(run), sites(this->members.size()),
         turn(this->members.size()) {
+    const RunPlaces &places = run.places();
+    for (size_t rank = 0; rank < this->members.size(); ++rank) {
+      size_t position = size_t(this->members[rank]);
+      if (places.isHere(position))
+        local.push_back(rank);
+      if (!places.span())
+        continue;
+      int32_t process = places.processes[position];
+      auto part =
+          std::find_if(parts.begin(), parts.end(), [&](const auto &part) {
+            return part.process == process;
+          });
+      if (part == parts.end())
+        part = parts.insert(parts.end(), {process, {}});
+      part->ranks.push_back(int64_t(rank));
+    }
     for (Slot &slot : slots) {
       slot.operands.resize(this->members.size());
       slot.copies.reset(new Copy[this->members.size()]);
@@ -50,7 +67,7 @@ public:
   template <class Check> bool arrive(Check check) {
     uint64_t now = generation.load(std::memory_order_relaxed);
     if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 ==
-        int(members.size())) {
+        int(local.size())) {
       bool good = check();
       if (!good)
         broken.store(true, std::memory_order_relaxed);
@@ -76,10 +93,50 @@ public:
   bool hopeless() const {
     if (run.anyFailed.load(std::memory_order_acquire))
       return true;
-    for (int32_t member : members)
-      if (run.ended[member].load(std::memory_order_acquire))
+    for (size_t rank : local)
+      if (run.ended[members[rank]].load(std::memory_order_acquire))
         return true;
     return false;
+  }
+
+  /// Whether members are of other processes.
+  bool span() const { return local.size() < members.size(); }
+
+  struct Slot;
+  /// The leader's part: shows what other processes have.
+  bool exchange(Slot &slot, int64_t bytes, int64_t site,
+                const LingonNeeds *needs) {
+    GroupExchange exchange{&run.places(), &parts, run.names()[members[0]],
+                           steps++,       site,   &run.anyFailed};
+    LingonBuffer like = slot.operands[local[0]][0];
+    slot.shape.assign(like.shape, like.shape + like.rank);
+    slot.strides.assign(like.strides, like.strides + like.rank);
+    like.shape = slot.shape.data();
+    like.strides = slot.strides.data();
+    slot.shown.assign(members.size(), like);
+    for (size_t rank : local)
+      slot.shown[rank].data = slot.operands[rank][0].data;
+    slot.combined = nullptr;
+    if (needs && needs->combine) {
+      if (!combineOperands(exchange, slot.shown, bytes, *needs->combine,
+                           scratch, slot.received))
+        return false;
+      slot.combined = slot.received.reserve(0);
+      return true;
+    }
+    std::vector<int64_t> sources;
+    if (needs && needs->sources)
+      for (int32_t member : members)
+        sources.push_back(needs->sources[member]);
+    if (!gatherOperands(exchange, slot.shown, bytes,
+                        needs && needs->sources ? sources.data() : nullptr,
+                        slot.received))
+      return false;
+    for (const GroupExchange::Part &part : parts)
+      for (int64_t rank : part.ranks)
+        if (part.process != run.places().self)
+          slot.operands[size_t(rank)] = &slot.shown[size_t(rank)];
+    return true;
   }
 
   void notify() {
@@ -88,6 +145,7 @@ public:
   }
 
   const std::vector<int32_t> members;
+  std::vector<size_t> local; ///< ranks of the members of this process
   DeviceRun &run;
   std::vector<int64_t> sites; ///< by rank, as all of the following
 
@@ -100,10 +158,18 @@ public:
   struct Slot {
     std::vector<const LingonBuffer *> operands;
     std::unique_ptr<Copy[]> copies;
+    // Of groups that span processes:
+    std::vector<LingonBuffer> shown;
+    std::vector<int64_t> shape, strides; ///< of those
+    Staging received;
+    const void *combined = nullptr;
   } slots[2];
   std::vector<uint64_t> turn;
 
 private:
+  std::vector<GroupExchange::Part> parts; ///< in order of their first ranks
+  Staging scratch;
+  int64_t steps = 0; ///< changed by leaders only
   std::atomic<int> arrived{0};
   std::atomic<uint64_t> generation{0};
   std::atomic<bool> broken{false};
@@ -112,8 +178,10 @@ private:
   std::condition_variable wake;
 };
 
-DeviceRun::DeviceRun(const int32_t *names, size_t count)
-    : ended(new std::atomic<bool>[count]), deviceNames(names), count(count) {
+DeviceRun::DeviceRun(const int32_t *names, size_t count,
+                     const RunPlaces &places)
+    : ended(new std::atomic<bool>[count]), deviceNames(names), count(count),
+      where(places) {
   for (size_t i = 0; i < count; ++i)
     ended[i].store(false, std::memory_order_relaxed);
 }
@@ -173,7 +241,8 @@ int64_t lingon_rt_device_position() { return threadPosition; }
 
 void lingon_rt_meet(LingonMeeting *meeting, const LingonBuffer *operands,
                     int64_t bytes, int64_t site, const int64_t *groups,
-                    const int64_t *ranks, int64_t count) {
+                    const int64_t *ranks, int64_t count,
+                    const LingonNeeds *needs) {
   if (!threadRun || int64_t(threadRun->size()) != count) {
     failRun(currentRun(), RunError::Kernel,
             "a collective runs outside of the devices that it is compiled for");
@@ -203,23 +272,32 @@ void lingon_rt_meet(LingonMeeting *meeting, const LingonBuffer *operands,
     shown[size_t(rank)] = operands;
   }
   group.sites[size_t(rank)] = site;
-  bool mixed = false;
-  bool good = group.arrive([&] {
-    for (int64_t other : group.sites)
-      mixed |= other != site;
-    return !mixed;
-  });
-  if (!good) {
+  auto differing = [&] {
     bool differ = false;
-    for (int64_t other : group.sites)
-      differ |= other != site;
+    for (size_t other : group.local)
+      differ |= group.sites[other] != site;
+    return differ;
+  };
+  bool told = false; // why this device fails
+  bool good = group.arrive([&] {
+    if (differing())
+      return false;
+    told = group.span() && !group.exchange(slot, bytes, site, needs);
+    return !told;
+  });
+  if (told)
+    leaveRun();
+  if (!good) {
+    bool differ = differing();
     abandon(group, rank,
             differ && !group.hopeless()
                 ? "the devices of one program wait in different collectives: "
                   "all of them must run the same ones in the same order"
                 : nullptr);
   }
-  *meeting = {shown.data(), rank, size, &group, copied};
+  // What is combined already need not be waited for again.
+  *meeting = {shown.data(), rank, size, &group, copied || slot.combined,
+              slot.combined};
 }
 
 void lingon_rt_part(LingonMeeting *meeting) {

@@ -7,10 +7,15 @@
 // When a device has failed or has ended its program, those that wait for it
 // leave theirs with an error instead.
 //
+// Some of the devices may be of other processes (processes.h). Positions and
+// ranks count all of them; those of a group that are here meet as ever, and the
+// last one to come exchanges operands with the other processes.
+//
 //===----------------------------------------------------------------------===//
 #ifndef LINGON_RUNTIME_RENDEZVOUS_H
 #define LINGON_RUNTIME_RENDEZVOUS_H
 
+#include "processes.h"
 #include "rendezvous_abi.h"
 
 #include <atomic>
@@ -26,7 +31,7 @@ namespace lingon {
 class DeviceRun {
 public:
   /// `names` are the numbers of the devices, for messages.
-  DeviceRun(const int32_t *names, size_t count);
+  DeviceRun(const int32_t *names, size_t count, const RunPlaces &places);
   ~DeviceRun();
 
   /// Says that the calling thread is the one at `position`, until `leave`.
@@ -38,6 +43,7 @@ public:
   Group &group(const std::vector<int32_t> &members);
   const int32_t *names() const { return deviceNames; }
   size_t size() const { return count; }
+  const RunPlaces &places() const { return where; }
 
   std::atomic<bool> anyFailed{false};
   /// One flag for each position whose program has ended.
@@ -46,6 +52,7 @@ public:
 private:
   const int32_t *deviceNames;
   size_t count;
+  const RunPlaces &where;
   std::mutex mutex; ///< of the list of groups
   std::vector<std::unique_ptr<Group>> groups;
 };

@@ -120,6 +120,16 @@ bool gatherShards(ArrayObject *array) {
     array->data = first->data;
     return true;
   }
+  if (!layout.complete) {
+    PyErr_SetString(
+        PyExc_RuntimeError,
+        "Fetching value for `jax.Array` that spans non-addressable (non "
+        "process local) devices is not possible. You can use "
+        "`jax.experimental.multihost_utils.process_allgather` to print the "
+        "global array or use `.addressable_shards` method of jax.Array to "
+        "inspect the addressable (process local) shards.");
+    return false;
+  }
   ++numTransfers;
   int64_t bytes = array->aval->nbytes;
   Buffer *buffer = Buffer::allocate(size_t(bytes));
@@ -212,7 +222,8 @@ std::vector<int64_t> numbers(nb::handle sequence) {
 }
 
 void fill(ShardLayout &self, nb::handle sharding, nb::handle shape,
-          nb::handle shardShape, nb::handle devices, nb::handle starts) {
+          nb::handle shardShape, nb::handle devices, nb::handle starts,
+          bool complete) {
   self.shape = numbers(shape);
   self.shardShape = numbers(shardShape);
   for (nb::handle item : devices)
@@ -243,6 +254,7 @@ void fill(ShardLayout &self, nb::handle sharding, nb::handle shape,
     self.primary.push_back(first);
   }
   self.replicated = self.shape == self.shardShape;
+  self.complete = complete || self.replicated;
   // Everything before the dimension that is cut has one element, everything
   // after it is whole.
   size_t cut = 0;
@@ -251,7 +263,7 @@ void fill(ShardLayout &self, nb::handle sharding, nb::handle shape,
   self.contiguous = true;
   for (size_t d = cut + 1; d < ndim; ++d)
     self.contiguous &= self.shardShape[d] == self.shape[d];
-  uint64_t hash = ndim;
+  uint64_t hash = ndim * 2 + self.complete;
   for (int32_t device : self.devices)
     hashIn(hash, uint64_t(device));
   for (const auto *part : {&self.shape, &self.shardShape, &self.starts})
@@ -314,7 +326,7 @@ nb::object shard(nb::handle array, nb::handle layoutObject) {
   if (!result)
     throw nb::python_error();
   // What is there already need not be gathered again.
-  if (whole->buffer) {
+  if (whole->buffer && layoutArgument(layoutObject)->complete) {
     whole->buffer->retain();
     asArray(result)->buffer = whole->buffer;
     asArray(result)->data = whole->data;
@@ -345,20 +357,24 @@ ModuleInit registerSharded([](nb::module_ &m) {
       .def(
           "__init__",
           [](ShardLayout *self, nb::handle sharding, nb::handle shape,
-             nb::handle shardShape, nb::handle devices, nb::handle starts) {
+             nb::handle shardShape, nb::handle devices, nb::handle starts,
+             bool complete) {
             new (self) ShardLayout();
             try {
-              fill(*self, sharding, shape, shardShape, devices, starts);
+              fill(*self, sharding, shape, shardShape, devices, starts,
+                   complete);
             } catch (...) {
               self->~ShardLayout();
               throw;
             }
           },
           nb::arg("sharding"), nb::arg("shape"), nb::arg("shard_shape"),
-          nb::arg("devices"), nb::arg("starts"),
+          nb::arg("devices"), nb::arg("starts"), nb::arg("complete") = true,
           "sharding: what arrays of this layout say theirs is. devices: "
           "numbers. starts: for each device the indices at which its part "
-          "begins.")
+          "begins. complete: whether no part is in other processes only.")
+      .def_prop_ro("complete",
+                   [](const ShardLayout &self) { return self.complete; })
       .def_prop_ro("sharding",
                    [](const ShardLayout &self) {
                      return nb::borrow(self.sharding ? self.sharding : Py_None);

@@ -15,7 +15,8 @@
 namespace lingon {
 
 /// Which part of an array of one shape each of some devices has. Immutable; a
-/// Python object (ShardLayout).
+/// Python object (ShardLayout). The devices are those of this process; others
+/// may have further parts.
 class ShardLayout {
 public:
   size_t numShards() const { return devices.size(); }
@@ -31,6 +32,7 @@ public:
   std::vector<int64_t> starts;  ///< numShards() x ndim()
   std::vector<uint8_t> primary; ///< whether no earlier shard is the same part
   bool replicated = false;      ///< every shard is the whole
+  bool complete = true;         ///< no part is in other processes only
   /// Whether parts are contiguous pieces of the whole.
   bool contiguous = false;
   PyObject *sharding = nullptr; ///< owned

@@ -9,6 +9,7 @@
 #include <nanobind/nanobind.h>
 
 #include <cstring>
+#include <unordered_map>
 
 namespace nb = nanobind;
 
@@ -24,8 +25,12 @@ struct DeviceCall {
 struct SpmdCall {
   Executable *local;
   DeviceRun *run;
-  const std::vector<int32_t> *devices;
+  const SpmdExecutable *program;
   std::vector<DeviceCall> calls;
+
+  int32_t name(size_t index) const {
+    return program->names[program->positions[index]];
+  }
 };
 
 void runDevice(void *context, size_t index) {
@@ -35,15 +40,16 @@ void runDevice(void *context, size_t index) {
     EntryFunction entry;
     void **pointers;
   } argument{call.local->entry, own.pointers.data()};
-  call.run->enter(index);
+  size_t position = call.program->positions[index];
+  call.run->enter(position);
   runProgram(
       [](void *raw) {
         auto *argument = static_cast<Argument *>(raw);
         argument->entry(argument->pointers);
       },
       &argument, own.result,
-      RunEnvironment{&call.local->callbacks, (*call.devices)[index]});
-  call.run->leave(index, own.result.error != RunError::None);
+      RunEnvironment{&call.local->callbacks, call.program->devices[index]});
+  call.run->leave(position, own.result.error != RunError::None);
 }
 
 /// Releases everything that one call holds.
@@ -81,7 +87,7 @@ void raiseFailure(SpmdCall &call) {
       which = i;
   }
   RunResult &result = call.calls[which].result;
-  int device = (*call.devices)[which];
+  int device = call.name(which);
   if (result.error == RunError::Callback) {
     PyObject *exception = result.exception;
     Py_INCREF(exception);
@@ -107,6 +113,13 @@ void raiseFailure(SpmdCall &call) {
                "on device cpu:%d: %s", device, result.message);
 }
 
+/// Number of the next run on devices of several processes, which all count
+/// alike. Needs the GIL.
+int64_t nextRun(int64_t mesh) {
+  static std::unordered_map<int64_t, int64_t> runs;
+  return ++runs[mesh];
+}
+
 } // namespace
 
 SpmdExecutable::~SpmdExecutable() {
@@ -127,7 +140,7 @@ bool SpmdExecutable::run(PyObject *const *args, size_t numArgs, PyObject **outs,
   size_t count = devices.size(), numOuts = numOutputs();
   size_t numConsts = local->constPointers.size();
   Held held;
-  SpmdCall call{local, nullptr, &devices, std::vector<DeviceCall>(count)};
+  SpmdCall call{local, nullptr, this, std::vector<DeviceCall>(count)};
   for (DeviceCall &own : call.calls) {
     own.pointers.resize(numConsts + numArgs + numOuts + 1);
     std::copy(local->constPointers.begin(), local->constPointers.end(),
@@ -181,14 +194,17 @@ bool SpmdExecutable::run(PyObject *const *args, size_t numArgs, PyObject **outs,
     if (!ok) {
       PyErr_Format(PyExc_MemoryError,
                    "on device cpu:%d: out of memory allocating %lld bytes",
-                   int(devices[d]), (long long)wanted);
+                   int(call.name(d)), (long long)wanted);
       return false;
     }
   }
 
   bool started;
+  RunPlaces runPlaces = places;
+  if (places.span() && !independent)
+    runPlaces.run = nextRun(places.mesh);
   {
-    DeviceRun run(devices.data(), count);
+    DeviceRun run(names.data(), names.size(), runPlaces);
     call.run = &run;
     Py_BEGIN_ALLOW_THREADS;
     started =
@@ -204,7 +220,8 @@ bool SpmdExecutable::run(PyObject *const *args, size_t numArgs, PyObject **outs,
     deleteArray(asArray(args[input]));
   for (DeviceCall &own : call.calls)
     if (own.result.error != RunError::None) {
-      raiseFailure(call);
+      if (!runPlaces.span() || independent || abortRun(runPlaces))
+        raiseFailure(call);
       return false;
     }
 
@@ -271,9 +288,35 @@ Aval *wholeAval(const Aval *local, PyObject *layoutObject, size_t devices) {
   return aval;
 }
 
+/// Where the devices are, if some are of other processes.
+void fillPlaces(SpmdExecutable &self, nb::handle processes, int32_t process,
+                nb::handle names, int64_t program) {
+  for (nb::handle item : processes)
+    self.places.processes.push_back(nb::cast<int32_t>(item));
+  for (nb::handle item : names)
+    self.names.push_back(nb::cast<int32_t>(item));
+  self.places.self = process;
+  self.places.program = program;
+  if (self.places.processes.empty() && self.names.empty())
+    self.names = self.devices;
+  uint64_t hash = 0xcbf29ce484222325ULL;
+  for (size_t i = 0; i < self.names.size(); ++i) {
+    hash = (hash ^ uint64_t(self.names[i])) * 0x100000001b3ULL;
+    if (self.places.processes.empty() || self.places.processes[i] == process)
+      self.positions.push_back(i);
+  }
+  self.places.mesh = int64_t(hash >> 1);
+  if (self.positions.size() != self.devices.size() ||
+      (self.places.span() && self.places.processes.size() != self.names.size()))
+    raise(PyExc_ValueError,
+          "SpmdExecutable: processes and names must have an item for each "
+          "device of the program, and devices those of this process");
+}
+
 void construct(SpmdExecutable *memory, nb::object local, nb::handle devices,
                nb::handle inLayouts, nb::handle outLayouts, nb::handle donated,
-               bool independent) {
+               bool independent, nb::handle processes, int32_t process,
+               nb::handle names, int64_t program) {
   auto *self = new (memory) SpmdExecutable();
   try {
     if (!nb::try_cast(local, self->local) || !self->local)
@@ -308,6 +351,7 @@ void construct(SpmdExecutable *memory, nb::object local, nb::handle devices,
       self->donated.push_back(uint32_t(index));
     }
     self->independent = independent;
+    fillPlaces(*self, processes, process, names, program);
     self->localObject = local.release().ptr();
   } catch (...) {
     self->~SpmdExecutable();
@@ -344,11 +388,17 @@ ModuleInit registerSpmd(
                nb::arg("in_layouts"), nb::arg("out_layouts"), nb::kw_only(),
                nb::arg("donated") = nb::make_tuple(),
                nb::arg("independent") = false,
+               nb::arg("processes") = nb::make_tuple(), nb::arg("process") = 0,
+               nb::arg("names") = nb::make_tuple(), nb::arg("program") = 0,
                "local: the Executable that each device runs on its parts. "
                "devices: their numbers. in_layouts, out_layouts: ShardLayouts "
                "of the arguments and results. donated: indices of arguments "
                "that a call deletes. independent: the program has no "
-               "collectives.")
+               "collectives. Where devices of other processes take part: "
+               "processes, that of each device of the program; process, the "
+               "number of this one, to which `devices` and the layouts are "
+               "restricted; names, the devices' numbers in all processes; "
+               "program, a number that tells programs apart.")
           .def_prop_ro("devices", [](const SpmdExecutable &self) {
             nb::list result;
             for (int32_t device : self.devices)

@@ -3,6 +3,7 @@
 #define LINGON_RUNTIME_SPMD_H
 
 #include "executable.h"
+#include "processes.h"
 #include "sharded.h"
 
 namespace lingon {
@@ -24,7 +25,12 @@ public:
 
   PyObject *localObject = nullptr; ///< owned; each device's program
   Executable *local = nullptr;
-  std::vector<int32_t> devices;
+  std::vector<int32_t> devices; ///< of this process
+  /// Numbers, for messages, and processes of all devices by position; those of
+  /// this process are at `positions`.
+  std::vector<int32_t> names;
+  std::vector<size_t> positions;
+  RunPlaces places;
   bool independent = false; ///< the devices do not meet in collectives
   std::vector<PyObject *> inLayouts, outLayouts; ///< owned ShardLayouts
 };

@@ -102,11 +102,12 @@ private:
 class Meeting {
 public:
   /// `layout` is the part of the config from the number of positions on.
-  Meeting(const LingonBuffer *bufs, int64_t site, const int64_t *layout)
+  Meeting(const LingonBuffer *bufs, int64_t site, const int64_t *layout,
+          const LingonNeeds *needs = nullptr)
       : operands(bufs) {
     const LingonBuffer &in = operands.dense[0];
     lingon_rt_meet(&meeting, operands.dense, countOf(in) * itemSize(in.dtype),
-                   site, layout + 1, layout + 1 + layout[0], layout[0]);
+                   site, layout + 1, layout + 1 + layout[0], layout[0], needs);
   }
   void finish() {
     lingon_rt_part(&meeting);
@@ -128,7 +129,12 @@ public:
   template <class T> T *out(int64_t rank) const {
     return static_cast<T *>(output(rank).data);
   }
+  const LingonBuffer &ownInput() const { return operands.dense[0]; }
   const LingonBuffer &ownOutput() const { return operands.dense[1]; }
+  /// All inputs combined, or null.
+  template <class T> const T *combined() const {
+    return static_cast<const T *>(meeting.combined);
+  }
 
 private:
   Operands operands;
@@ -154,18 +160,18 @@ template <class W, int Op> inline W combine(W x, W y) {
 
 constexpr int64_t blockSize = 1024;
 
-/// to[i] = combination over the members of in(member)[begin + i].
-template <class T, int Op>
-void reduceRange(const Meeting &m, int64_t begin, int64_t n, T *to) {
+/// to[i] = combination over r < size of in(r)[i].
+template <class T, int Op, class Inputs>
+void reduceInputs(Inputs in, int64_t size, int64_t n, T *to) {
   using W = decltype(decode(T()));
   W total[blockSize];
   for (int64_t start = 0; start < n; start += blockSize) {
     int64_t count = minOf(blockSize, n - start);
-    const T *first = m.in<T>(0) + begin + start;
+    const T *first = in(0) + start;
     for (int64_t i = 0; i < count; ++i)
       total[i] = decode(first[i]);
-    for (int64_t r = 1; r < m.size(); ++r) {
-      const T *from = m.in<T>(r) + begin + start;
+    for (int64_t r = 1; r < size; ++r) {
+      const T *from = in(r) + start;
       for (int64_t i = 0; i < count; ++i)
         total[i] = combine<W, Op>(total[i], decode(from[i]));
     }
@@ -174,9 +180,35 @@ void reduceRange(const Meeting &m, int64_t begin, int64_t n, T *to) {
   }
 }
 
+/// to[i] = combination over the members of in(member)[begin + i].
+template <class T, int Op>
+void reduceRange(const Meeting &m, int64_t begin, int64_t n, T *to) {
+  reduceInputs<T, Op>([&](int64_t r) { return m.in<T>(r) + begin; }, m.size(),
+                      n, to);
+}
+
+/// Sets how the operands of other processes are combined.
+template <class T, int Op> struct Combining {
+  static void run(LingonCombine &combine) {
+    combine.itemBytes = sizeof(T);
+    combine.fn = [](const void *const *inputs, int64_t count, int64_t items,
+                    void *to) {
+      reduceInputs<T, Op>(
+          [&](int64_t r) { return static_cast<const T *>(inputs[r]); }, count,
+          items, static_cast<T *>(to));
+    };
+  }
+};
+
 template <class T, int Op> struct AllReduce {
-  static void run(const Meeting &m, int64_t) {
+  static void run(const Meeting &m) {
     int64_t n = countOf(m.ownOutput());
+    if (const T *combined = m.combined<T>()) {
+      if (n)
+        memcpy(static_cast<void *>(m.out<T>(m.rank())), combined,
+               size_t(n) * sizeof(T));
+      return;
+    }
     if (!m.sharesOutputs()) {
       reduceRange<T, Op>(m, 0, n, m.out<T>(m.rank()));
       return;
@@ -198,52 +230,59 @@ template <class T, int Op> struct AllReduce {
 template <class T, int Op> struct ReduceScatter {
   static void run(const Meeting &m, int64_t outer) {
     int64_t inner = countOf(m.ownOutput()) / maxOf<int64_t>(outer, 1);
+    if (const T *combined = m.combined<T>()) {
+      for (int64_t o = 0; inner && o < outer; ++o)
+        memcpy(static_cast<void *>(m.out<T>(m.rank()) + o * inner),
+               combined + (o * m.size() + m.rank()) * inner,
+               size_t(inner) * sizeof(T));
+      return;
+    }
     for (int64_t o = 0; o < outer; ++o)
       reduceRange<T, Op>(m, (o * m.size() + m.rank()) * inner, inner,
                          m.out<T>(m.rank()) + o * inner);
   }
 };
 
-template <template <class, int> class Run, int Op>
-void forDType(const Meeting &m, int64_t argument) {
-  switch (m.ownOutput().dtype) {
+template <template <class, int> class Run, int Op, class... Arguments>
+void forDType(int32_t dtype, Arguments &&...arguments) {
+  switch (dtype) {
   case Bool:
     if constexpr (Op != Sum)
-      return Run<Bool8, Op>::run(m, argument);
+      return Run<Bool8, Op>::run(arguments...);
     break;
   case Int4:
   case Int8:
-    return Run<int8_t, Op>::run(m, argument);
+    return Run<int8_t, Op>::run(arguments...);
   case Int16:
-    return Run<int16_t, Op>::run(m, argument);
+    return Run<int16_t, Op>::run(arguments...);
   case Int32:
-    return Run<int32_t, Op>::run(m, argument);
+    return Run<int32_t, Op>::run(arguments...);
   case Int64:
-    return Run<int64_t, Op>::run(m, argument);
+    return Run<int64_t, Op>::run(arguments...);
   case UInt4:
   case UInt8:
-    return Run<uint8_t, Op>::run(m, argument);
+    return Run<uint8_t, Op>::run(arguments...);
   case UInt16:
-    return Run<uint16_t, Op>::run(m, argument);
+    return Run<uint16_t, Op>::run(arguments...);
   case UInt32:
-    return Run<uint32_t, Op>::run(m, argument);
+    return Run<uint32_t, Op>::run(arguments...);
   case UInt64:
-    return Run<uint64_t, Op>::run(m, argument);
+    return Run<uint64_t, Op>::run(arguments...);
   case Float16:
-    return Run<F16, Op>::run(m, argument);
+    return Run<F16, Op>::run(arguments...);
   case BFloat16:
-    return Run<BF16, Op>::run(m, argument);
+    return Run<BF16, Op>::run(arguments...);
   case Float32:
-    return Run<float, Op>::run(m, argument);
+    return Run<float, Op>::run(arguments...);
   case Float64:
-    return Run<double, Op>::run(m, argument);
+    return Run<double, Op>::run(arguments...);
   case Complex64:
     if constexpr (Op == Sum)
-      return Run<C64, Op>::run(m, argument);
+      return Run<C64, Op>::run(arguments...);
     break;
   case Complex128:
     if constexpr (Op == Sum)
-      return Run<C128, Op>::run(m, argument);
+      return Run<C128, Op>::run(arguments...);
     break;
   default:
     break;
@@ -261,26 +300,42 @@ void axisIndex(const LingonBuffer *bufs, int64_t, const int64_t *config,
   *static_cast<int32_t *>(bufs[0].data) = int32_t(config[1 + position]);
 }
 
+/// What a reduction needs of other processes.
+template <int Op> struct Reduction {
+  explicit Reduction(int32_t dtype) {
+    forDType<Combining, Op>(dtype, combine);
+    if (combine.fn)
+      needs.combine = &combine;
+  }
+  LingonCombine combine = {nullptr, 0};
+  LingonNeeds needs = {nullptr, nullptr};
+};
+
+template <int Op>
+void allReduceWith(const LingonBuffer *bufs, const int64_t *config) {
+  Reduction<Op> reduction(bufs[0].dtype);
+  Meeting m(bufs, config[0], config + 2, &reduction.needs);
+  forDType<AllReduce, Op>(bufs[0].dtype, m);
+  m.finish();
+}
+
 void allReduce(const LingonBuffer *bufs, int64_t, const int64_t *config,
                int64_t) {
-  Meeting m(bufs, config[0], config + 2);
   switch (config[1]) {
   case Sum:
-    forDType<AllReduce, Sum>(m, 0);
-    break;
+    return allReduceWith<Sum>(bufs, config);
   case Maximum:
-    forDType<AllReduce, Maximum>(m, 0);
-    break;
+    return allReduceWith<Maximum>(bufs, config);
   default:
-    forDType<AllReduce, Minimum>(m, 0);
+    return allReduceWith<Minimum>(bufs, config);
   }
-  m.finish();
 }
 
 void reduceScatter(const LingonBuffer *bufs, int64_t, const int64_t *config,
                    int64_t) {
-  Meeting m(bufs, config[0], config + 2);
-  forDType<ReduceScatter, Sum>(m, config[1]);
+  Reduction<Sum> reduction(bufs[0].dtype);
+  Meeting m(bufs, config[0], config + 2, &reduction.needs);
+  forDType<ReduceScatter, Sum>(bufs[0].dtype, m, config[1]);
   m.finish();
 }
 
@@ -288,7 +343,7 @@ void allGather(const LingonBuffer *bufs, int64_t, const int64_t *config,
                int64_t) {
   Meeting m(bufs, config[0], config + 2);
   int64_t outer = maxOf<int64_t>(config[1], 1);
-  int64_t bytes = countOf(m.input(0)) / outer * itemSize(bufs[0].dtype);
+  int64_t bytes = countOf(m.ownInput()) / outer * itemSize(bufs[0].dtype);
   char *to = m.out<char>(m.rank());
   for (int64_t o = 0; bytes && o < config[1]; ++o)
     for (int64_t r = 0; r < m.size(); ++r)
@@ -308,7 +363,7 @@ void allToAll(const LingonBuffer *bufs, int64_t, const int64_t *config,
   int64_t itemBytes = itemSize(to.dtype), size = m.size();
   // The block that each sender sends: its input with the split dimension cut.
   int64_t block[maxRank], n = 1, run = itemBytes, tail = rank;
-  const LingonBuffer &from = m.input(0);
+  const LingonBuffer &from = m.ownInput();
   for (int64_t d = 0; d < rank; ++d) {
     block[d] = d == split ? from.shape[d] / size : from.shape[d];
     n *= block[d];
@@ -344,9 +399,10 @@ void allToAll(const LingonBuffer *bufs, int64_t, const int64_t *config,
 
 void permute(const LingonBuffer *bufs, int64_t, const int64_t *config,
              int64_t) {
-  Meeting m(bufs, config[0], config + 1);
   int64_t n = config[1];
-  int64_t source = config[2 + 2 * n + lingon_rt_device_position()];
+  LingonNeeds needs = {nullptr, config + 2 + 2 * n};
+  Meeting m(bufs, config[0], config + 1, &needs);
+  int64_t source = needs.sources[lingon_rt_device_position()];
   size_t bytes = size_t(countOf(m.ownOutput()) * itemSize(bufs[1].dtype));
   char *to = m.out<char>(m.rank());
   if (bytes && source < 0)
