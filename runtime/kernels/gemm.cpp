@@ -243,7 +243,7 @@ template <class W, class S, class O> struct Product {
       return;
     int64_t tasks = parallel ? m * n * k / SerialWork : 0;
     if (tasks < 2)
-      return packedProduct<W>(a, b, c, m, n, k);
+      return serialProduct<W>(a, b, c, m, n, k);
     int64_t rows = 1, cols = 1;
     chooseGrid(m, n, minOf(tasks, lingon_rt_num_threads()), rows, cols);
     constexpr int64_t tileCols = TileVectors * VectorOf<W>::lanes;
@@ -253,7 +253,7 @@ template <class W, class S, class O> struct Product {
       for (int64_t i = begin; i < end; ++i) {
         int64_t i0 = i / cols * rowPart, j0 = i % cols * colPart;
         if (i0 < m && j0 < n)
-          packedProduct<W>(a.block(i0, 0), b.block(0, j0), c.block(i0, j0),
+          serialProduct<W>(a.block(i0, 0), b.block(0, j0), c.block(i0, j0),
                            minOf(rowPart, m - i0), minOf(colPart, n - j0), k);
       }
     });

@@ -11,6 +11,8 @@
 
 #include "convert.h"
 
+#include <type_traits>
+
 namespace lingon {
 namespace {
 
@@ -107,6 +109,43 @@ inline void microKernel(const W *__restrict a, const W *__restrict b,
       *reinterpret_cast<V *>(tile + i * tileStride + v * lanes) = acc[i][v];
 }
 
+/// As microKernel, with both operands where they are: a[i] is a row of A whose
+/// elements are aStep apart, rows of B are bStep apart and contiguous.
+template <class W, int Rows, int Vectors>
+inline void directKernel(const W *const *rows, int64_t aStep,
+                         const W *__restrict b, int64_t bStep, int64_t depth,
+                         W *__restrict tile, int64_t tileStride, int count) {
+  using V = typename VectorOf<W>::type;
+  constexpr int lanes = VectorOf<W>::lanes;
+  const W *a[Rows];
+  V acc[Rows][Vectors];
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i) {
+    a[i] = rows[i];
+#pragma GCC unroll 4
+    for (int v = 0; v < Vectors; ++v)
+      acc[i][v] = V{};
+  }
+  for (int64_t d = 0, at = 0; d < depth; ++d, at += aStep) {
+    V bv[Vectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < Vectors; ++v)
+      bv[v] = *reinterpret_cast<const V *>(b + v * lanes);
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; ++i)
+#pragma GCC unroll 4
+      for (int v = 0; v < Vectors; ++v)
+        acc[i][v] += a[i][at] * bv[v];
+    b += bStep;
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i)
+    if (i < count)
+#pragma GCC unroll 4
+      for (int v = 0; v < Vectors; ++v)
+        *reinterpret_cast<V *>(tile + i * tileStride + v * lanes) = acc[i][v];
+}
+
 /// Writes or adds a rows x cols tile to c.
 template <class W, class O>
 inline void storeTile(const W *__restrict tile, int64_t tileCols, Matrix<O> c,
@@ -192,6 +231,40 @@ void packRows(W *packed, Matrix<const S> a, int64_t m, int64_t depth) {
   }
 }
 
+/// Rows of A up to which packing takes longer than it saves, and bytes of B up
+/// to which reading its columns row by row does not wait for memory.
+constexpr int64_t DirectRows = 2 * TileRows, DirectBytes = 1 << 20;
+
+/// One tile of `rows` rows and Vectors vectors of C, operands not packed. More
+/// rows than that are computed where no kernel has that many.
+template <class W, int Vectors>
+void directTile(Matrix<const W> a, const W *b, int64_t bStep, Matrix<W> c,
+                int64_t rows, int64_t depth, bool accumulate) {
+  constexpr int cols = Vectors * VectorOf<W>::lanes;
+  const W *start[TileRows];
+  for (int i = 0; i < TileRows; ++i)
+    start[i] = a.data + minOf<int64_t>(i, rows - 1) * a.rowStride;
+  W local[TileRows * cols];
+  bool whole = !accumulate && c.colStride == 1;
+  W *tile = whole ? c.data : local;
+  int64_t stride = whole ? c.rowStride : cols;
+  int count = int(rows);
+  if (rows > (TileRows * 2 + 2) / 3)
+    directKernel<W, TileRows, Vectors>(start, a.colStride, b, bStep, depth,
+                                       tile, stride, count);
+  else if (rows > HalfRows)
+    directKernel<W, (TileRows * 2 + 2) / 3, Vectors>(
+        start, a.colStride, b, bStep, depth, tile, stride, count);
+  else if (rows > (TileRows + 2) / 3)
+    directKernel<W, HalfRows, Vectors>(start, a.colStride, b, bStep, depth,
+                                       tile, stride, count);
+  else
+    directKernel<W, (TileRows + 2) / 3, Vectors>(start, a.colStride, b, bStep,
+                                                 depth, tile, stride, count);
+  if (!whole)
+    storeTile<W>(tile, cols, c, rows, cols, accumulate);
+}
+
 /// Depth of one block: the longest sum that stays in registers.
 template <class W> constexpr int64_t depthBlockOf() {
   return 2048 / int64_t(sizeof(W)) < 256 ? 256 : 2048 / int64_t(sizeof(W));
@@ -248,6 +321,48 @@ void packedProduct(Matrix<const S> a, Matrix<const S> b, Matrix<O> c, int64_t m,
       }
     }
   }
+}
+
+/// A product with few rows of A: B is read where it is, except for columns that
+/// do not fill a vector.
+template <class W>
+void directProduct(Matrix<const W> a, Matrix<const W> b, Matrix<W> c, int64_t m,
+                   int64_t n, int64_t k) {
+  constexpr int lanes = VectorOf<W>::lanes;
+  constexpr int64_t depthBlock = depthBlockOf<W>();
+  int64_t tiles = (m + TileRows - 1) / TileRows;
+  int64_t height = (m + tiles - 1) / tiles;
+  int64_t full = n / lanes * lanes;
+  for (int64_t k0 = 0; k0 < k; k0 += depthBlock) {
+    int64_t depth = minOf(depthBlock, k - k0);
+    for (int64_t j = 0; j < full;) {
+      bool wide = full - j >= TileVectors * lanes;
+      for (int64_t i = 0; i < m; i += height) {
+        int64_t rows = minOf(height, m - i);
+        if (wide)
+          directTile<W, TileVectors>(a.block(i, k0), &b.at(k0, j), b.rowStride,
+                                     c.block(i, j), rows, depth, k0 != 0);
+        else
+          directTile<W, 1>(a.block(i, k0), &b.at(k0, j), b.rowStride,
+                           c.block(i, j), rows, depth, k0 != 0);
+      }
+      j += wide ? TileVectors * lanes : lanes;
+    }
+  }
+  if (full < n)
+    packedProduct<W>(a, b.block(0, full), c.block(0, full), m, n - full, k);
+}
+
+/// The fastest of the above for one thread.
+template <class W, class S, class O>
+void serialProduct(Matrix<const S> a, Matrix<const S> b, Matrix<O> c, int64_t m,
+                   int64_t n, int64_t k) {
+  if constexpr (std::is_floating_point<W>::value && SameType<W, S>::value &&
+                SameType<W, O>::value)
+    if (m <= DirectRows && b.colStride == 1 &&
+        k * n * int64_t(sizeof(W)) <= DirectBytes)
+      return directProduct<W>(a, b, c, m, n, k);
+  packedProduct<W>(a, b, c, m, n, k);
 }
 
 } // namespace
