@@ -21,6 +21,8 @@ RUNTIME_NAMES = {
 _INTERNAL_LINKAGE = 8
 _RETURN_STATUS = 2
 _MAX_INLINED = 4
+# Loops call fewer elementary functions (emit.context.MAX_GROUP_COST): only long scalar code has more.
+_MAX_INLINED_IN_BLOCK = 48
 _FUNCTION_INDEX = 0xFFFFFFFF
 
 
@@ -124,6 +126,30 @@ class LlvmModule:
             if name != ENTRY_SYMBOL:
                 lib.LLVMSetLinkage(function, _INTERNAL_LINKAGE)
         self._inline_small()
+        self._leave_calls()
+
+    def _leave_calls(self) -> None:
+        """Keep the calls of functions that would be inlined in blocks that have very many of them.
+
+        Code generation takes a time that grows with the square of the longest block.
+        """
+        lib = llvm()
+        kind = lib.LLVMGetEnumAttributeKindForName(b"alwaysinline", len(b"alwaysinline"))
+        calls: dict[int, list[int]] = {}
+        for _, function in self.functions():
+            if not lib.LLVMGetEnumAttributeAtIndex(function, _FUNCTION_INDEX, kind):
+                continue
+            use = lib.LLVMGetFirstUse(function)
+            while use:
+                user = lib.LLVMGetUser(use)
+                if lib.LLVMIsACallInst(user):
+                    calls.setdefault(lib.LLVMGetInstructionParent(user), []).append(user)
+                use = lib.LLVMGetNextUse(use)
+        never = _enum_attribute(self._context, b"noinline")
+        for block in calls.values():
+            if len(block) > _MAX_INLINED_IN_BLOCK:
+                for call in block:
+                    lib.LLVMAddCallSiteAttribute(call, _FUNCTION_INDEX, never)
 
     def _inline_small(self) -> None:
         """Mark functions that one place calls for inlining, if they are few.
