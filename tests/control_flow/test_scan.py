@@ -403,3 +403,25 @@ def test_dead_scan_with_effects_is_kept(capsys: pytest.CaptureFixture) -> None:
         return x * 2
 
     assert printed(OURS, capsys, lingon.jit(program), 1.0) == ["step 0", "step 1", "step 2"]
+
+
+@pytest.mark.parametrize(
+    "transform", [lambda m: m.jax.jit, lambda m: lambda f: m.jax.jit(m.jax.grad(f))]
+)
+def test_many_kernels_on_slices(transform: Any) -> None:
+    """Operands of more kernel calls than stay in place are parts of buffers."""
+
+    def program(m: Any) -> Any:
+        def body(c: Any, x: Any) -> Any:
+            for i in range(9):
+                c = c + m.jnp.tanh(x @ w) @ (w.T * (i + 1)) + m.jnp.sort(x, axis=0)[::-1] * 0.1
+            return c, x @ w
+
+        def f(x: Any) -> Any:
+            c, ys = m.lax.scan(body, m.jnp.zeros((16, 5)), x)
+            return m.jnp.sum(c**2) + m.jnp.sum(ys)
+
+        w = np.linspace(-0.5, 0.5, 80, dtype=np.float32).reshape(5, 16)
+        return transform(m)(f)(np.sin(np.arange(240, dtype=np.float32)).reshape(3, 16, 5))
+
+    same(program, 1e-4)
