@@ -59,6 +59,7 @@ from lingon.frontend.api import (
     jacrev,
     jit,
     jvp,
+    legacy_prng_key,
     linear_transpose,
     linearize,
     live_arrays,
@@ -72,6 +73,7 @@ from lingon.frontend.api import (
     make_mesh,
     named_call,
     named_scope,
+    no_tracing,
     numpy_dtype_promotion,
     numpy_rank_promotion,
     pmap,
@@ -93,7 +95,8 @@ from lingon.frontend.api import version_info as __version_info__
 from lingon.frontend.callbacks import pure_callback
 from lingon.install import install_as_jax
 
-assert _array_methods  # it gives arrays their operators and methods
+# its import gives arrays their operators and methods
+_array_methods.set_namespace("lingon.numpy")
 
 #: Submodules that are imported when they are first used.
 _submodules = frozenset(
@@ -167,6 +170,7 @@ __all__ = [
     "jacrev",
     "jit",
     "jvp",
+    "legacy_prng_key",
     "linear_transpose",
     "linearize",
     "live_arrays",
@@ -180,6 +184,7 @@ __all__ = [
     "make_mesh",
     "named_call",
     "named_scope",
+    "no_tracing",
     "numpy_dtype_promotion",
     "numpy_rank_promotion",
     "pmap",

@@ -8,6 +8,7 @@ can change what is traced or compiled bumps the epoch that compiled functions ar
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -159,10 +160,6 @@ def numpy_dtype_promotion() -> str:
     return dtype_promotion.value
 
 
-def explicit_x64_dtypes_warn() -> bool:
-    return explicit_x64_dtypes.value == "warn"
-
-
 def parse_bool(v: Any) -> bool:
     if isinstance(v, bool):
         return v
@@ -299,6 +296,7 @@ explicit_x64_dtypes = define(
     "warn",
     "What an explicitly requested 64-bit dtype does while x64 is disabled.",
     parse=choice("warn", "allow", "error"),
+    affects_tracing=True,
 )
 rank_promotion = define(
     "jax_numpy_rank_promotion",
@@ -307,11 +305,20 @@ rank_promotion = define(
     parse=choice("allow", "warn", "raise"),
     affects_tracing=True,
 )
+#: Names of algorithms of contractions, by the types of operands, products and sums.
+MATMUL_ALGORITHMS = (
+    "ANY_F8_ANY_F8_F32 ANY_F8_ANY_F8_F32_FAST_ACCUM ANY_F8_ANY_F8_ANY ANY_F8_ANY_F8_ANY_FAST_ACCUM "
+    "F16_F16_F16 F16_F16_F32 BF16_BF16_BF16 BF16_BF16_F32 BF16_BF16_F32_X3 BF16_BF16_F32_X6 "
+    "BF16_BF16_F32_X9 TF32_TF32_F32 TF32_TF32_F32_X3 F32_F32_F32 F64_F64_F64"
+).split()
 default_matmul_precision = define(
     "jax_default_matmul_precision",
     None,
-    "Precision of contractions where none is given.",
-    parse=parse_optional_str,
+    "Precision that contractions state where none is given; products are computed exactly anyway.",
+    parse=choice(
+        *(None, "default", "high", "highest", "bfloat16", "tensorfloat32", "float32"),
+        *MATMUL_ALGORITHMS,
+    ),
     affects_tracing=True,
 )
 debug_nans = define(
@@ -333,6 +340,21 @@ check_tracer_leaks = define(
     affects_tracing=True,
 )
 log_compiles = define("jax_log_compiles", False, "Log each compilation.")
+no_tracing = define("jax_no_tracing", False, "Raise RuntimeError where a function is traced.")
+
+
+def _set_logging_level(level: str | None) -> None:
+    logging.getLogger("lingon").setLevel(level or logging.NOTSET)
+
+
+logging_level = define(
+    "jax_logging_level",
+    "NOTSET",
+    "Level of the logger 'lingon', by its name in the module logging.",
+    parse=choice(None, "NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"),
+    on_update=_set_logging_level,
+)
+_set_logging_level(logging_level.global_value)
 explain_cache_misses = define(
     "jax_explain_cache_misses", False, "Log why a jitted function was traced again."
 )
@@ -345,6 +367,20 @@ default_prng_impl = define(
 )
 enable_custom_prng = define(
     "jax_enable_custom_prng", False, "PRNGKey returns typed keys.", affects_tracing=True
+)
+random_seed_offset = define(
+    "jax_random_seed_offset",
+    0,
+    "Added to the seeds of new PRNG keys.",
+    parse=parse_int,
+    affects_tracing=True,
+)
+legacy_prng_key = define(
+    "jax_legacy_prng_key",
+    "allow",
+    "What happens when functions of random get a raw uint32 key: allow, warn or error.",
+    parse=choice("allow", "warn", "error"),
+    affects_tracing=True,
 )
 threefry_partitionable = define(
     "jax_threefry_partitionable",

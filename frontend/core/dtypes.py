@@ -100,7 +100,8 @@ def canonicalize_dtype(dtype: Any) -> Any:
 def check_user_dtype(dtype: Any, name: str = "dtype") -> np.dtype:
     """Turn what a user passed as `dtype` into a canonical dtype.
 
-    Raises TypeError when it is no array dtype (strings, objects, dates).
+    Raises TypeError when it is no array dtype (strings, objects, dates). What happens to 64-bit
+    types while they are disabled is what the option `jax_explicit_x64_dtypes` says.
     """
     if dtype in _default_64:
         return canonicalize_dtype(_default_64[dtype])
@@ -121,16 +122,25 @@ def check_user_dtype(dtype: Any, name: str = "dtype") -> np.dtype:
             else f"{name}={dtype!r} is not a valid array dtype: Python objects are not supported"
         )
     canonical = canonicalize_dtype(dt)
-    if canonical != dt and config.explicit_x64_dtypes_warn():
-        import warnings
-
-        warnings.warn(
-            f"Explicitly requested dtype {dt} is not available, and will be truncated to dtype "
-            f"{canonical}. To enable more dtypes, set the jax_enable_x64 configuration option or "
-            "the JAX_ENABLE_X64 environment variable.",
-            UserWarning,
-            stacklevel=4,
+    if canonical == dt:
+        return dt
+    what = config.explicit_x64_dtypes.value
+    if what == "allow":
+        return dt
+    if what == "error":
+        raise ValueError(
+            f"Explicitly requested dtype {dt} is not available. To enable more dtypes, set the "
+            "jax_enable_x64 or jax_explicit_x64_dtypes configuration options."
         )
+    import warnings
+
+    warnings.warn(
+        f"Explicitly requested dtype {dt} is not available, and will be truncated to dtype "
+        f"{canonical}. To enable more dtypes, set the jax_enable_x64 configuration option or "
+        "the JAX_ENABLE_X64 environment variable.",
+        UserWarning,
+        stacklevel=4,
+    )
     return canonical
 
 
@@ -362,7 +372,8 @@ def _promote(entries: tuple[tuple[Any, bool], ...], x64: bool, mode: str) -> tup
         return (_64_TO_32.get(out_dt, out_dt) if not x64 else out_dt), not is_bool(out_dt)
     weak = isinstance(out, str)
     dt = _weak_default[out] if isinstance(out, str) else out
-    if not x64:
+    if not x64 and dt not in dts:
+        # arrays of 64 bits that exist all the same keep their type
         dt = _64_TO_32.get(dt, dt)
     return dt, weak
 

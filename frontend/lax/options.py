@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from typing import Any
 
+from ..core import config
 from ..primitives.dot import DotAlgorithmPreset, Precision
 
 __all__ = [
@@ -99,8 +100,10 @@ _precision_names = {
 def check_precision(precision: Any) -> Any:
     """The canonical form of a contraction's `precision`: None, a pair of `Precision`, an algorithm.
 
-    Raises ValueError for anything else.
+    None stands for the option `jax_default_matmul_precision`. Raises ValueError for anything else.
     """
+    if precision is None:
+        precision = config.default_matmul_precision.value
     if precision is None or isinstance(precision, (DotAlgorithm, DotAlgorithmPreset)):
         return precision
     if isinstance(precision, Precision):

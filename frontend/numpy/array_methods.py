@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -186,3 +187,17 @@ def _attach_iteration() -> None:
 
 
 _attach_iteration()
+
+
+def set_namespace(module: str) -> None:
+    """Name the public module that `__array_namespace__` gives."""
+
+    def namespace(self: Any, *, api_version: str | None = None) -> Any:
+        """The module of array functions, as the array API standard asks for it."""
+        if api_version not in (None, "2024.12"):
+            raise ValueError(
+                f"api_version={api_version!r} is not available; available versions: ['2024.12']"
+            )
+        return importlib.import_module(module)
+
+    attach(__array_namespace__=namespace)

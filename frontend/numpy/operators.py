@@ -156,16 +156,6 @@ def _contains(self: Any, item: Any) -> Any:
     return bool(_comparison(ufuncs.equal)(self, item).any())
 
 
-def _namespace(self: Any, *, api_version: str | None = None) -> Any:
-    """The module of array functions, as the array API standard asks for it."""
-    if api_version not in (None, "2024.12"):
-        raise ValueError(
-            f"api_version={api_version!r} is not available; available versions: ['2024.12']"
-        )
-    return importlib.import_module("lingon.numpy")
-
-
 operators["__round__"] = _round
 operators["__contains__"] = _contains
-operators["__array_namespace__"] = _namespace
 attach(**operators)

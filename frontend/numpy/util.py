@@ -88,7 +88,7 @@ def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:
 
 _python_numbers = frozenset((bool, int, float, complex))
 _exact: dict[type, Any] = {
-    bool: lambda d: True,
+    bool: dtypes.is_bool,
     int: lambda d: not dtypes.is_bool(d),
     float: dtypes.is_inexact,
     complex: dtypes.is_complex,
@@ -196,16 +196,19 @@ def promote_shapes(who: str, *args: Any) -> list[Any]:
     rank = max(ranks)
     how = config.rank_promotion.value
     if how != "allow":
-        text = (
-            f"Operands could not be broadcast together for {who} on shapes "
-            f"{' '.join(map(str, shapes))} and with the config option "
-            f"jax_numpy_rank_promotion={how!r}."
-        )
+        where = f"for {who} on shapes {' '.join(map(str, shapes))}"
         if how == "raise":
-            raise ValueError(text)
+            raise ValueError(
+                f"Operands could not be broadcast together {where} and with the config option "
+                "jax_numpy_rank_promotion='raise'."
+            )
         import warnings
 
-        warnings.warn(text, stacklevel=3)
+        warnings.warn(
+            f"Following NumPy automatic rank promotion {where}. Set the jax_numpy_rank_promotion "
+            "config option to 'allow' to disable this warning.",
+            stacklevel=3,
+        )
     return [
         a if not s or len(s) == rank else _lead(a, rank, s)
         for a, s in zip(args, shapes, strict=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from typing import Any
 
 import numpy as np
@@ -30,9 +31,11 @@ def _check_impl(impl: Any) -> None:
 
 
 def _seed(seed: Any, impl: Any, who: str) -> Any:
-    _check_impl(impl)
+    _check_impl(config.default_prng_impl.value if impl is None else impl)
+    offset = config.random_seed_offset.value
     if isinstance(seed, (int, np.integer)) and not isinstance(seed, (bool, np.bool_)):
-        value = operator.index(seed)
+        value = operator.index(seed) + offset
+        offset = 0
         # the low bits of large Python integers count, as in two's complement
         dt = dtypes.default_int()
         bits = 8 * dt.itemsize
@@ -48,6 +51,8 @@ def _seed(seed: Any, impl: Any, who: str) -> Any:
             f"{who} accepts a scalar seed, but was given an array of shape {aval.shape} != (). Use "  # type: ignore[attr-defined]
             "jax.vmap for batching"
         )
+    if offset:
+        seed = seed + offset
     return random_seed_p.bind(seed, impl=IMPL)
 
 
@@ -89,6 +94,8 @@ def typed(k: Any, who: str | None = None) -> Any:
                 "JAX encountered invalid PRNG key data: expected key_data.dtype = uint32; got dtype="
                 f"{k.dtype}"
             )
+        if who is not None:
+            _legacy()
         k = random_wrap_p.bind(k, impl=IMPL)
     if who is not None and k.ndim:
         raise ValueError(
@@ -96,6 +103,21 @@ def typed(k: Any, who: str | None = None) -> Any:
             "jax.vmap for batching."
         )
     return k
+
+
+def _legacy() -> None:
+    """Do what the option says about raw keys."""
+    what = config.legacy_prng_key.value
+    if what == "allow":
+        return
+    text = (
+        "Legacy uint32 key array passed as key to jax.random function. Please create keys using "
+        "jax.random.key(). If use of a raw key array was intended, set "
+        'jax_legacy_prng_key="allow".'
+    )
+    if what == "error":
+        raise ValueError(text)
+    warnings.warn(text, stacklevel=4)
 
 
 def like(result: Any, k: Any) -> Any:

@@ -33,6 +33,7 @@ from .api_util import (
     check_results,
     debug_info,
     fun_name,
+    fun_where,
     resolve_argnums,
 )
 from .batching import batch_jaxpr
@@ -343,8 +344,18 @@ class Call:
         return tuple(i in marked for i in range(len(self.leaves)))
 
 
+def check_may_trace(fun: Callable[..., Any], traced_for: str) -> None:
+    """Raises RuntimeError where the option no_tracing forbids to trace a function."""
+    if config.no_tracing.value:
+        raise RuntimeError(
+            f"re-tracing function {fun_name(fun)} at {fun_where(fun)} for `{traced_for}`, but "
+            "'no_tracing' is set"
+        )
+
+
 def trace_call(info: JitInfo, call: Call) -> TracedProgram:
     """Trace the function for the signature of a call."""
+    check_may_trace(info.fun, "jit")
     fun = call.function(info)
     flat = FlatFun(fun, call.in_tree)
     debug: DebugInfo = debug_info("jit", fun, call.in_tree)
@@ -490,6 +501,7 @@ def library_jit(fun: Any = None, **options: Any) -> Any:
 
 def make_closed_jaxpr(f: Callable[..., Any], call: Call, traced_for: str = "make_jaxpr") -> Any:
     """Trace for `make_jaxpr`: the closed jaxpr and the output tree."""
+    check_may_trace(f, traced_for)
     flat = FlatFun(f, call.in_tree)
 
     def checked(*leaves: Any) -> list[Any]:
