@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.avals import ShapedArray
+from ..core.avals import ShapedArray, get_aval
 from ..core.interpreter import eval_jaxpr, jaxpr_as_fun
 from ..core.jaxpr import ClosedJaxpr, Literal, Var, close_with_vars
 from ..core.primitive import Primitive
@@ -21,6 +21,7 @@ from ..transforms.partial_eval import dce_closed, partial_eval_jaxpr
 from ..transforms.recompute import Pair, Splitter, split_jaxpr
 from ..transforms.residuals import split_free
 from ..transforms.transpose import backward_pass
+from .declare import ops
 
 
 def parts(items: Sequence[Any], *sizes: int) -> list[list[Any]]:
@@ -453,11 +454,23 @@ def _transpose(
     ct_init = merged(carry_nz, carried, [Zero.of(a) if not is_undefined(a) else zero(a)
                                          for a in chosen(init, carry_nz, False)])  # fmt: skip
     ct_xs = merged(xs_nz, columns, [zero(a) for a in chosen(chosen(xs, xs_l), xs_nz, False)])
-    return [
+    cts = [
         *merged(consts_l, ct_consts, [None] * consts_l.count(False)),
         *[c if is_undefined(a) else None for c, a in zip(ct_init, init, strict=True)],
         *merged(xs_l, ct_xs, [None] * xs_l.count(False)),
     ]
+    return [_weak_as(c, a) for c, a in zip(cts, args, strict=True)]
+
+
+def _weak_as(ct: Any, linear: Any) -> Any:
+    """The cotangent of a weakly typed operand is weakly typed."""
+    if ct is None or type(ct) is Zero or not getattr(linear.aval, "weak_type", False):
+        return ct
+    if get_aval(ct).weak_type:
+        return ct
+    return ops["convert_element_type"].bind(
+        ct, new_dtype=linear.aval.dtype, weak_type=True, sharding=None
+    )
 
 
 def strong(closed: ClosedJaxpr) -> ClosedJaxpr:

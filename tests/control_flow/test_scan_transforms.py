@@ -117,3 +117,26 @@ def test_grad_of_vmap(name: str) -> None:
         return m.jax.jit(m.jax.grad(scalar(m, f)))(args[0], batch)
 
     same(program, tol=1e-4)
+
+
+@pytest.mark.parametrize("place", ["const", "init", "xs", "fori"])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_cotangents_of_weakly_typed_operands(place: str, compiled: bool) -> None:
+    """They are weakly typed, as those of any other function are."""
+
+    def program(m: Any) -> Any:
+        def f(s: Any) -> Any:
+            one = np.ones(3, np.float32)
+            if place == "fori":
+                return m.lax.fori_loop(0, 3, lambda i, c: c * s, one).sum()
+            if place == "init":
+                c, ys = m.lax.scan(lambda c, x: (c * 2, x * c), s, one)
+                return c + ys.sum()
+            if place == "xs":
+                xs = m.jnp.broadcast_to(s, (3,))
+                return m.lax.scan(lambda c, x: (c * x, x * c), one, xs)[0].sum()
+            return m.lax.scan(lambda c, x: (c + s * x, c * s), 0.0 * one, one)[0].sum()
+
+        return m.jax.grad(m.jax.jit(f) if compiled else f)(0.5)
+
+    same(program)
