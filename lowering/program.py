@@ -256,7 +256,7 @@ def lower_jaxpr(
             `cache.compile_cache` and those of `emit.emit_module`.
 
     Raises:
-        NotImplementedError: a primitive cannot be compiled.
+        NotImplementedError: a primitive cannot be compiled, or a dimension is no integer.
         UsageError: an unknown pipeline.
         TypeError: an unknown option.
     """
@@ -264,6 +264,12 @@ def lower_jaxpr(
     for option in options:
         if option not in OPTIONS:
             raise TypeError(f"unknown compile option {option!r}; accepted: {', '.join(OPTIONS)}")
+    for i, variable in enumerate(closed_jaxpr.jaxpr.invars):
+        if not all(hasattr(n, "__index__") for n in getattr(variable.aval, "shape", ())):
+            raise NotImplementedError(
+                f"argument {i} of the program {name!r} is {variable.aval}: programs are compiled "
+                "for fixed shapes"
+            )
     chosen = pipeline(options.get("pipeline") or os.environ.get("LINGON_PIPELINE", "cpu"))
     return LoweredProgram(closed_jaxpr, name, tuple(donated), options, chosen)
 
@@ -370,6 +376,7 @@ def _buffer_aval(aval: Any) -> Any:
 
 
 def _as_array(value: Any) -> Any:
+    value = getattr(value, "_base_array", value)
     if isinstance(value, runtime.ArrayImpl):
         return value
     import numpy as np
