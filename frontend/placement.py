@@ -10,7 +10,7 @@ import numpy as np
 from ..runtime import ArrayImpl
 from .core import config, dtypes, eager, placement, pytree
 from .core.avals import get_aval
-from .core.devices import Device, Sharding
+from .core.devices import Device, Sharding, is_local, number_of, process_count
 from .core.mesh import EMPTY, NamedSharding, PartitionSpec, context
 from .core.trace import Tracer, eval_trace, state
 from .primitives.placement import ArrayCopySemantics, device_put_p, sharding_constraint_p
@@ -201,6 +201,8 @@ def make_array_from_single_device_arrays(
 ) -> Any:
     """An array whose parts are the given arrays, one on each device of the sharding, in any order.
 
+    Each process gives those that are on its own devices.
+
     Raises ValueError for a wrong number of arrays, shapes or devices.
     """
     shape = tuple(int(n) for n in shape)
@@ -213,7 +215,7 @@ def make_array_from_single_device_arrays(
                 f"make_array_from_single_device_arrays requires a list of concrete arrays, got "
                 f"type {type(a)}"
             )
-    wanted = sharding.device_list
+    wanted = sharding.addressable_device_list
     if len(arrays) != len(wanted):
         raise ValueError(
             f"Expected {len(wanted)} per-device arrays (this is how many devices are addressable "
@@ -240,16 +242,63 @@ def make_array_from_single_device_arrays(
 
 
 def make_array_from_process_local_data(
-    sharding: Sharding, local_data: Any, global_shape: Any = None
+    sharding: Sharding, local_data: Any, global_shape: Sequence[int | None] | None = None
 ) -> Any:
-    """An array of which every process gives its part; with one process, all of it."""
+    """An array of which every process gives its part; with one process, all of it.
+
+    Args:
+      sharding: of the array.
+      local_data: what this process' devices need, in order; dimensions that are given whole are cut.
+      global_shape: shape of the array; what is None is computed from the parts.
+
+    Raises ValueError for data that do not fit.
+    """
+    _checked_sharding("make_array_from_process_local_data", sharding)
     data = eager.as_array(local_data)
-    if global_shape is not None and tuple(global_shape) != data.shape:
+    if global_shape is not None and len(global_shape) != data.ndim:
         raise ValueError(
-            f"global_shape {tuple(global_shape)} differs from the shape {data.shape} of the data "
-            "though there is one process"
+            f"global_shape {tuple(global_shape)} must have a dimension for each of the data, whose "
+            f"shape is {data.shape}"
         )
-    return device_put(data, sharding)
+    if process_count() == 1 or not isinstance(sharding, NamedSharding):
+        if global_shape is not None and any(
+            n not in (None, m) for n, m in zip(global_shape, data.shape, strict=True)
+        ):
+            raise ValueError(
+                f"global_shape {tuple(global_shape)} differs from the shape {data.shape} of the data "
+                "though they are all of the array"
+            )
+        return device_put(data, sharding)
+    sharding.check_compatible_aval(data.shape)
+    # In units of parts: which ones are here, along each dimension.
+    tiles = [*sharding.tiles(), *[1] * data.ndim][: data.ndim]
+    own = [
+        start
+        for d, start in zip(sharding.device_list, sharding.starts(tuple(tiles)), strict=True)
+        if is_local(d)
+    ]
+    here = [sorted({start[axis] for start in own}) for axis in range(data.ndim)]
+    shape, whole = [], []
+    for axis, n in enumerate(data.shape):
+        wanted = None if global_shape is None else global_shape[axis]
+        scaled = n * tiles[axis] // len(here[axis])
+        if wanted not in (None, n, scaled):
+            raise ValueError(
+                f"dimension {axis} of the data is {n}, which gives {scaled} for all processes, but "
+                f"global_shape is {tuple(global_shape or ())}"
+            )
+        shape.append(scaled if wanted is None else wanted)
+        whole.append(shape[-1] == n)
+    part = sharding.shard_shape(tuple(shape))
+    values, parts = data._numpy(), []
+    for device, start in zip(sharding.addressable_device_list, own, strict=True):
+        index = []
+        for axis, tile in enumerate(start):
+            place = tile if whole[axis] else here[axis].index(tile)
+            index.append(slice(place * part[axis], (place + 1) * part[axis]))
+        piece = np.ascontiguousarray(values[tuple(index)]).reshape(part)
+        parts.append(placement.place(ArrayImpl.from_numpy(piece), device))
+    return placement.assemble(tuple(shape), sharding, parts)
 
 
 def default_device_changed(*_: Any) -> None:
@@ -263,7 +312,7 @@ def default_device_changed(*_: Any) -> None:
 
 
 def _number(device: Any) -> int:
-    return device.id if isinstance(device, Device) else 0
+    return number_of(device) if isinstance(device, Device) else 0
 
 
 config.default_device.on_change = default_device_changed

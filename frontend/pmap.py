@@ -9,11 +9,11 @@ import numpy as np
 
 from ..runtime import ArrayImpl, JitDispatch
 from .core import devices as _devices
-from .core import placement, pytree
+from .core import eager, placement, pytree
 from .core.avals import get_aval
 from .core.devices import Device
 from .core.mesh import IndivisibleError, Mesh, NamedSharding, PartitionSpec
-from .core.trace import state
+from .core.trace import Tracer, eval_trace, state
 from .lax.structure import expand_dims, squeeze
 from .shard_map import shard_map
 from .transforms.api_util import check_callable, wraps
@@ -91,7 +91,8 @@ def pmap(
         dims += [0] * (len(leaves) - len(dims))
         return leaves, dims, tree
 
-    def mesh_for(leaves: Sequence[Any], dims: Sequence[Any]) -> Mesh:
+    def mesh_for(leaves: Sequence[Any], dims: Sequence[Any], local: bool = False) -> Mesh:
+        """The devices to run on. If `local`, the arguments are this process' part."""
         size = None
         for x, d in zip(leaves, dims, strict=True):
             if d is None:
@@ -103,11 +104,13 @@ def pmap(
             break
         if size is None:
             raise ValueError("pmap requires at least one argument with a mapped axis.")
-        if axis_size is not None and axis_size != size:
+        if axis_size is not None and axis_size != size and not local:
             raise ValueError(
                 f"Specified axis_size {axis_size} doesn't match received axis_size {size}."
             )
         every = _devices.devices() if devices is None else devices
+        if local:
+            return _mesh_of_processes(size, every, name, axis_size)
         if size > len(every):
             raise _too_many(size, every, name)
         return Mesh(np.asarray(every[:size], dtype=object), name)
@@ -204,7 +207,13 @@ def pmap(
         keep_unused=False,
         inline=False,
     )
-    jitted = _Pmapped(info, split, mesh_for)
+
+    def multi_process() -> bool:
+        """Whether devices of other processes take part."""
+        chosen = _devices.devices() if devices is None else devices
+        return not all(_devices.is_local(d) for d in chosen)
+
+    jitted = _Pmapped(info, split, mesh_for, multi_process)
     wrapped = JitDispatch(jitted.miss, fun, info.static_argnums, info.static_argnames)
     register(wrapped, fun, jitted)
     return wrapped
@@ -213,13 +222,22 @@ def pmap(
 class _Pmapped(Jitted):
     """A jitted function that brings its arguments to its devices, wherever they are."""
 
-    def __init__(self, info: JitInfo, split: Callable[..., Any], mesh_for: Callable[..., Any]):
+    def __init__(
+        self,
+        info: JitInfo,
+        split: Callable[..., Any],
+        mesh_for: Callable[..., Any],
+        multi_process: Callable[[], bool],
+    ):
         super().__init__(info)
-        self.split, self.mesh_for = split, mesh_for
+        self.split, self.mesh_for, self.multi_process = split, mesh_for, multi_process
 
     def miss(self, args: tuple, kwargs: dict) -> tuple[Any, Any]:
-        leaves, dims, _ = self.split(args, kwargs)
+        leaves, dims, tree = self.split(args, kwargs)
         if not _inside_mapped():
+            if self.multi_process():
+                mesh = self.mesh_for(leaves, dims, local=True)
+                return self._with_others(args, leaves, dims, tree, mesh), None
             mesh = self.mesh_for(leaves, dims)
             place = lambda x: _placed(x, mesh)  # noqa: E731
             fixed = self.info.static_argnums
@@ -229,6 +247,46 @@ class _Pmapped(Jitted):
             kwargs = {k: pytree.tree_map(place, v) for k, v in kwargs.items()}
         return super().miss(args, kwargs)
 
+    def _with_others(
+        self, args: tuple, leaves: Sequence[Any], dims: Sequence[Any], tree: Any, mesh: Mesh
+    ) -> Any:
+        """The results' parts that are here, from the parts of the arguments that are here."""
+        if state.trace is not eval_trace or any(isinstance(x, Tracer) for x in leaves):
+            raise NotImplementedError(
+                "a pmap over devices of several processes cannot be transformed or traced: transform "
+                "the function inside of pmap, or use shard_map"
+            )
+        axis = mesh.axis_names[0]
+        placed = [
+            _placed(x, mesh)
+            if d is None
+            else placement.to_global(
+                eager.as_array(x), mesh, PartitionSpec(*[None] * (d % np.ndim(x)), axis)
+            )
+            for x, d in zip(leaves, dims, strict=True)
+        ]
+        dynamic, kwargs = pytree.tree_unflatten(tree, placed)
+        it = iter(dynamic)
+        fixed = {i + len(args) if i < 0 else i for i in self.info.static_argnums}
+        args = tuple(a if i in fixed else next(it) for i, a in enumerate(args))
+        result, _ = super().miss(args, kwargs)
+        return pytree.tree_map(lambda x: placement.to_local(x, mesh, x.sharding.spec), result)
+
+
+def _mesh_of_processes(size: int, every: Sequence[Device], name: Any, axis_size: Any) -> Mesh:
+    """The mesh of a pmap over several processes, each of which gives its devices' part."""
+    own = sum(_devices.is_local(d) for d in every)
+    if size != own:
+        raise ValueError(
+            f"pmap over the devices of several processes maps an axis whose size is the number of "
+            f"devices of this process, {own}, in each of them; got an axis of size {size}"
+        )
+    if axis_size not in (None, len(every)):
+        raise ValueError(
+            f"Specified axis_size {axis_size} doesn't match the {len(every)} devices of all processes."
+        )
+    return Mesh(np.asarray(every, dtype=object), name)
+
 
 def _placed(x: Any, mesh: Mesh) -> Any:
     """An argument that is committed to other devices, uncommitted."""
@@ -236,7 +294,7 @@ def _placed(x: Any, mesh: Mesh) -> Any:
         return x
     if x.devices() == set(mesh.device_list):
         return x
-    out = x._alias(device_id=mesh.device_list[0].id)
+    out = x._alias(device_id=_devices.number_of(mesh.local_devices[0]))
     out._committed = False
     return out
 

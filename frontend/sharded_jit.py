@@ -7,7 +7,7 @@ from typing import Any
 
 from ..runtime import ArrayImpl, JitDispatch
 from .core import eager, placement, pytree
-from .core.devices import Device, Sharding, SingleDeviceSharding
+from .core.devices import Device, Sharding, SingleDeviceSharding, number_of
 from .core.mesh import NamedSharding, PartitionSpec, context
 from .core.trace import eval_trace, state
 from .placement import with_sharding_constraint
@@ -145,7 +145,7 @@ class _Sharded(Jitted):
         where = devices[0] if devices else self.out_device
         if where is None:
             return super().miss(args, kwargs)
-        result, _ = eager.on_device(where._device.id, super().miss, args, kwargs)
+        result, _ = eager.on_device(number_of(where._device), super().miss, args, kwargs)
         if self.out_device is not None:
             result = pytree.tree_map(
                 lambda x: placement.place(x, self.out_device) if type(x) is ArrayImpl else x, result

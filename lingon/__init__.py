@@ -107,6 +107,7 @@ _submodules = frozenset(
         "custom_batching",
         "custom_derivatives",
         "debug",
+        "distributed",
         "dlpack",
         "dtypes",
         "errors",

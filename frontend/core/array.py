@@ -141,7 +141,18 @@ def _iter(self: Any) -> Iterator[Any]:
     )
 
 
+def _elsewhere(self: Any) -> bool:
+    """Whether parts are in other processes only."""
+    return self._layout is not None and not self._layout.complete
+
+
+def _brief(self: Any) -> str:
+    return f"Array(shape={self.shape}, dtype={dtypes.dtype_name(self.dtype)})"
+
+
 def _repr(self: Any) -> str:
+    if _elsewhere(self):
+        return _brief(self)
     a = self._numpy()
     weak = ", weak_type=True" if self.weak_type else ""
     dtype = f"dtype={dtypes.dtype_name(self.dtype)}{weak})"
@@ -154,12 +165,14 @@ def _repr(self: Any) -> str:
 
 
 def _str(self: Any) -> str:
-    return str(self._numpy())
+    return _brief(self) if _elsewhere(self) else str(self._numpy())
 
 
 def _format(self: Any, spec: str) -> str:
     if not self.ndim:
         return format(self._numpy()[()], spec)
+    if _elsewhere(self):
+        return format(_brief(self), spec)
     return format(self._numpy(), spec)
 
 
@@ -205,8 +218,18 @@ def _sharding(self: Any) -> Sharding:
 
 
 def _shards(self: Any) -> list[Shard]:
-    """The parts of the array, by device."""
+    """The parts of the array that are on this process' devices, by device."""
     return placement.shards(self)
+
+
+def _global_shards(self: Any) -> list[Shard]:
+    """The parts of the array, by device; without data on devices of other processes."""
+    return placement.global_shards(self)
+
+
+def _is_fully_addressable(self: Any) -> bool:
+    """Whether all devices of the array belong to this process."""
+    return self._layout is None or self._layout.sharding.is_fully_addressable
 
 
 def _is_fully_replicated(self: Any) -> bool:
@@ -255,8 +278,8 @@ attach_concrete(
     devices=_devices,
     sharding=property(_sharding),
     addressable_shards=property(_shards),
-    global_shards=property(_shards),
-    is_fully_addressable=True,
+    global_shards=property(_global_shards),
+    is_fully_addressable=property(_is_fully_addressable),
     is_fully_replicated=property(_is_fully_replicated),
     committed=property(lambda self: self._committed),
     is_ready=lambda self: True,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import config
@@ -37,13 +37,17 @@ class Client:
         """All devices."""
         return devices()
 
-    local_devices = devices
+    def local_devices(self) -> list[Device]:
+        """The devices of this process."""
+        return local_devices()
 
     def device_count(self) -> int:
         """Number of devices."""
         return device_count()
 
-    local_device_count = device_count
+    def local_device_count(self) -> int:
+        """Number of devices of this process."""
+        return local_device_count()
 
     def process_index(self) -> int:
         """Number of this process."""
@@ -51,14 +55,17 @@ class Client:
 
 
 class Device:
-    """A device of this process. Attributes: `id`, `platform`, `device_kind`, `process_index`."""
+    """A device. Attributes: `id`, `platform`, `device_kind`, `process_index`, `local_hardware_id`.
+
+    `id` is its number among all processes' devices, `local_hardware_id` among those of its own.
+    """
 
     __slots__ = ("device_kind", "id", "local_hardware_id", "platform", "process_index")
     client = Client()
 
-    def __init__(self, id: int, platform: str, device_kind: str):
+    def __init__(self, id: int, platform: str, device_kind: str, process: int, number: int):
         self.id, self.platform, self.device_kind = id, platform, device_kind
-        self.process_index, self.local_hardware_id = 0, id
+        self.process_index, self.local_hardware_id = process, number
 
     @property
     def host_id(self) -> int:
@@ -92,7 +99,7 @@ class Device:
         return f"{self.platform}:{self.id}"
 
     def __reduce__(self) -> Any:
-        return device_of, (self.id,)
+        return _device_with_id, (self.id,)
 
 
 MEMORY_KINDS = ("device", "pinned_host", "unpinned_host")
@@ -128,12 +135,12 @@ class Sharding:
     @property
     def is_fully_addressable(self) -> bool:
         """Whether all devices belong to this process."""
-        return True
+        return len(self.addressable_devices) == len(self.device_set)
 
     @property
     def has_addressable_devices(self) -> bool:
         """Whether a device belongs to this process."""
-        return True
+        return bool(self.addressable_devices)
 
     @property
     def num_devices(self) -> int:
@@ -143,12 +150,17 @@ class Sharding:
     @property
     def addressable_devices(self) -> frozenset[Device]:
         """The devices of this process."""
-        return self.device_set
+        return frozenset(d for d in self.device_set if is_local(d))
 
     @property
     def device_list(self) -> tuple[Device, ...]:
         """The devices in the order of the shards."""
         raise NotImplementedError
+
+    @property
+    def addressable_device_list(self) -> tuple[Device, ...]:
+        """The devices of this process in the order of the shards."""
+        return tuple(d for d in self.device_list if is_local(d))
 
     def devices_indices_map(self, global_shape: tuple[int, ...]) -> Mapping[Device, Index]:
         """The part of an array of this shape that each device has."""
@@ -158,7 +170,7 @@ class Sharding:
         self, global_shape: tuple[int, ...]
     ) -> Mapping[Device, Index | None]:
         """`devices_indices_map` for the devices of this process."""
-        return self.devices_indices_map(global_shape)
+        return {d: i for d, i in self.devices_indices_map(global_shape).items() if is_local(d)}
 
     def shard_shape(self, global_shape: tuple[int, ...]) -> tuple[int, ...]:
         """The shape of one device's part. Raises ValueError where it does not divide."""
@@ -247,6 +259,17 @@ def _device_number() -> int:
     return _positive("--xla_force_host_platform_device_count", flags[-1]) if flags else 1
 
 
+def _check_platforms() -> None:
+    """Refuse platforms that are asked for and do not exist."""
+    asked = config.platform.value
+    for name in (asked or "cpu").split(","):
+        if name.strip().lower() != "cpu":
+            raise RuntimeError(
+                f"Unable to initialize backend '{name}': it is not in the list of known backends: "
+                f"['cpu']. (The option jax_platforms is {asked!r}.)"
+            )
+
+
 def _positive(where: str, value: Any) -> int:
     if not str(value).isdecimal() or not 1 <= int(value) <= MAX_DEVICES:
         raise RuntimeError(
@@ -259,6 +282,9 @@ def _positive(where: str, value: Any) -> int:
 #: More devices than this have never helped anybody; it bounds what a wrong setting can do.
 MAX_DEVICES = 1024
 _cpu: list[Device] = []
+_local: list[Device] = []
+#: This process' number, and how many devices each process has if there are several.
+_process, _counts = 0, tuple[int, ...]()
 _shardings: list[SingleDeviceSharding] = []
 _lock = threading.Lock()
 #: Whether arrays can be on several devices; set when the devices are first asked for.
@@ -270,8 +296,12 @@ def _all() -> list[Device]:
     if not _cpu:
         with _lock:
             if not _cpu:
-                made = [Device(i, "cpu", "cpu") for i in range(_device_number())]
-                _shardings[:] = [SingleDeviceSharding(d) for d in made]
+                _check_platforms()
+                counts = _counts or (_device_number(),)
+                numbers = [(p, i) for p, count in enumerate(counts) for i in range(count)]
+                made = [Device(k, "cpu", "cpu", p, i) for k, (p, i) in enumerate(numbers)]
+                _local[:] = [d for d in made if d.process_index == _process]
+                _shardings[:] = [SingleDeviceSharding(d) for d in _local]
                 _cpu.extend(made)
                 global many
                 many = len(made) > 1
@@ -279,7 +309,12 @@ def _all() -> list[Device]:
 
 
 def _check_number(value: int) -> None:
-    """Refuse another number of devices once they are in use."""
+    """Refuse another number of devices once they are in use, or known to other processes."""
+    if _counts and value != _counts[_process]:
+        raise RuntimeError(
+            "jax_num_cpu_devices must be set before lingon.distributed.initialize(), which tells the "
+            "other processes how many devices there are"
+        )
     if _cpu and value != len(_cpu):
         raise RuntimeError(
             "jax_num_cpu_devices config should be updated before backends are initialized i.e. "
@@ -289,6 +324,47 @@ def _check_number(value: int) -> None:
 
 
 config.num_cpu_devices.check = _check_number
+
+
+def in_use() -> bool:
+    """Whether the devices have been asked for."""
+    return bool(_cpu)
+
+
+def connect(process: int, gather: Any, chosen: int | Sequence[int] | None = None) -> None:
+    """Let the devices be those of several processes, of which this one has a number.
+
+    `gather` gives the values of all processes from that of each; `chosen` are numbers of own devices
+    to be used, if not all are. Must be called before the devices are asked for. Raises ValueError
+    for devices that do not exist.
+    """
+    global _process, _counts
+    count = _device_number()
+    if chosen is not None:
+        numbers = [chosen] if isinstance(chosen, int) else list(chosen)
+        if not numbers or len(set(numbers)) != len(numbers) or not set(numbers) <= {*range(count)}:
+            raise ValueError(
+                f"local_device_ids must be different numbers of the {count} devices of this process, "
+                f"got {chosen!r}"
+            )
+        count = len(numbers)
+    counts = tuple(gather(count))
+    _process, _counts = process, counts
+
+
+def is_local(device: Device) -> bool:
+    """Whether a device belongs to this process."""
+    return device.process_index == _process
+
+
+def number_of(device: Device) -> int:
+    """The runtime's number of a device. Raises ValueError for one of another process."""
+    if not is_local(device):
+        raise ValueError(
+            f"{device!r} belongs to process {device.process_index}; process {_process} cannot put "
+            f"arrays there. Its own devices are {_local}"
+        )
+    return device.local_hardware_id
 
 
 def several() -> bool:
@@ -312,9 +388,12 @@ def local_devices(
     """The devices of one process; of this one by default."""
     if process_index is None:
         process_index = host_id
-    if process_index not in (None, 0):
+    if process_index is None:
+        process_index = _process
+    found = [d for d in devices(backend) if d.process_index == process_index]
+    if not found:
         raise ValueError(f"Unknown process_index {process_index}")
-    return devices(backend)
+    return found
 
 
 def device_count(backend: str | None = None) -> int:
@@ -324,17 +403,17 @@ def device_count(backend: str | None = None) -> int:
 
 def local_device_count(backend: str | None = None) -> int:
     """Number of devices of this process."""
-    return len(devices(backend))
+    return len(local_devices(backend=backend))
 
 
 def process_index(backend: str | None = None) -> int:
     """Number of this process."""
-    return 0
+    return _process
 
 
 def process_count(backend: str | None = None) -> int:
     """Number of processes."""
-    return 1
+    return max(len(_counts), 1)
 
 
 def process_indices(backend: str | None = None) -> list[int]:
@@ -348,8 +427,13 @@ def default_backend() -> str:
 
 
 def device_of(device_id: int) -> Device:
-    """The device of a number."""
-    return _all()[device_id]
+    """The device of this process that the runtime knows by a number."""
+    return (_all() and _local)[device_id]
+
+
+def _device_with_id(id: int) -> Device:
+    """The device of all processes' that has an id."""
+    return _all()[id]
 
 
 def sharding_of(device_id: int) -> SingleDeviceSharding:

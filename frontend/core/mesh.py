@@ -186,13 +186,26 @@ class Mesh:
 
     @property
     def local_mesh(self) -> Mesh:
-        """The mesh of this process' devices."""
-        return self
+        """The mesh of this process' devices.
+
+        Raises ValueError where they are not a block of the mesh.
+        """
+        if not self.is_multi_process or self.empty:
+            return self
+        own = np.array([_devices.is_local(d) for d in self.devices.flat])
+        places = np.argwhere(own.reshape(self.devices.shape))
+        if not len(places):
+            raise ValueError("the mesh has no device of this process")
+        low, high = places.min(0), places.max(0) + 1
+        if np.prod(high - low) != len(places):
+            raise ValueError("this process' devices are not a block of the mesh")
+        block = tuple(slice(a, b) for a, b in zip(low, high, strict=True))
+        return Mesh(self.devices[block], self.axis_names, self.axis_types)
 
     @property
     def local_devices(self) -> list[Device]:
         """This process' devices."""
-        return list(self.device_list)
+        return [d for d in self.device_list if _devices.is_local(d)]
 
     @property
     def is_scalar(self) -> bool:
@@ -351,13 +364,14 @@ class NamedSharding(Sharding):
     def device_list(self) -> tuple[Device, ...]:
         return self.mesh.device_list
 
-    def _tiles(self) -> list[int]:
+    def tiles(self) -> list[int]:
+        """Into how many parts each dimension that the spec names is cut."""
         sizes = self.mesh.shape
         return [math.prod(sizes[a] for a in axes_of(p)) for p in self.spec]
 
     @property
     def is_fully_replicated(self) -> bool:
-        return all(n == 1 for n in self._tiles())
+        return all(n == 1 for n in self.tiles())
 
     @property
     def replicated_axes(self) -> frozenset:
@@ -374,7 +388,7 @@ class NamedSharding(Sharding):
 
     def shard_shape(self, global_shape: tuple[int, ...]) -> tuple[int, ...]:
         self.check_compatible_aval(global_shape)
-        tiles = self._tiles()
+        tiles = self.tiles()
         out = list(global_shape)
         for axis, n in enumerate(tiles):
             if out[axis] % n:
@@ -404,7 +418,7 @@ class NamedSharding(Sharding):
 
     def devices_indices_map(self, global_shape: tuple[int, ...]) -> Mapping[Device, Index]:
         part = self.shard_shape(global_shape)
-        tiles = [*self._tiles(), *[1] * len(part)]
+        tiles = [*self.tiles(), *[1] * len(part)]
         return {
             d: tuple(
                 slice(s, s + n) if t > 1 else slice(None)
@@ -425,7 +439,7 @@ class NamedSharding(Sharding):
         def pad(tiles: list[int]) -> list[int]:
             return [*tiles, *[1] * (ndim - len(tiles))]
 
-        return zip(pad(self._tiles()), pad(other._tiles()), strict=True)
+        return zip(pad(self.tiles()), pad(other.tiles()), strict=True)
 
     def update(self, **changes: Any) -> NamedSharding:
         """A copy with some of mesh, spec, memory_kind replaced."""

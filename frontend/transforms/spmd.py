@@ -8,11 +8,13 @@ collectives (`partition`, set by primitives/partition.py), and compiled as any o
 from __future__ import annotations
 
 import logging
+import zlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...runtime import ArrayImpl, SpmdExecutable
 from ..core import config, dtypes, eager, placement
+from ..core.devices import number_of, process_index
 from ..core.jaxpr import ClosedJaxpr, subjaxprs
 from ..core.mesh import Mesh, NamedSharding, PartitionSpec
 from ..core.primitive import Primitive
@@ -101,11 +103,12 @@ class SpmdProgram:
         ]
         executable = SpmdExecutable(
             self.local.executable,
-            [d.id for d in mesh.device_list],
+            [number_of(d) for d in mesh.local_devices],
             self.in_layouts,
             self.out_layouts,
             donated=[k for k, i in enumerate(self.kept) if self.donated[i]],
             independent=not _meets(parts.local.jaxpr),
+            **_places(mesh, name, parts.local.jaxpr),
         )
         self.compiled = OnDevices(self.local, executable)
         self.in_shardings = [NamedSharding(mesh, s) for s in parts.in_specs]
@@ -127,6 +130,23 @@ class SpmdProgram:
         if config.debug_nans.value or config.debug_infs.value:
             eager.check_finite(f"the jitted function {self.name}", outs)
         return outs
+
+
+def _places(mesh: Mesh, name: str, local: Any) -> dict[str, Any]:
+    """What the runtime must know of the devices of other processes."""
+    names = [d.id for d in mesh.device_list]
+    if not mesh.is_multi_process:
+        return {"names": names}
+    # Equal in all processes that run one program, unlike for those of another.
+    avals = [v.aval.str_short() for v in local.invars]
+    operations = [e.primitive.name for e in local.eqns]
+    text = repr((name, mesh.shape_tuple, avals, operations))
+    return {
+        "names": names,
+        "processes": [d.process_index for d in mesh.device_list],
+        "process": process_index(),
+        "program": zlib.crc32(text.encode()),
+    }
 
 
 def _meets(jaxpr: Any) -> bool:
@@ -288,7 +308,26 @@ def run_sharded(primitive: Primitive, args: Sequence[Any], avals: tuple, params:
     return outs if primitive.multiple_results else outs[0]
 
 
+def reshard_across(x: ArrayImpl, where: NamedSharding) -> ArrayImpl:
+    """An array that other processes have parts of in another sharding of the same devices.
+
+    All processes must call it. Raises ValueError for other devices.
+    """
+    own = placement.sharding_of_array(x)
+    if not isinstance(where, NamedSharding) or own.device_list != where.device_list:
+        raise ValueError(
+            f"an array of several processes, which is laid out as {own!r}, can only be laid out anew "
+            f"on the same devices, not as {where!r}"
+        )
+    closed = trace_to_closed(lambda y: [y], (x.aval,))
+    specs = (spec_on(where.mesh, x),), (where.spec,)
+    program = SpmdProgram(closed, "reshard", where.mesh, *specs, ())
+    (out,) = program([x])
+    return out
+
+
 _eager: dict[Any, ClosedJaxpr] = {}
+placement.reshard_across = reshard_across
 eager.run_sharded = run_sharded
 
 __all__ = ["Partitioned", "SpmdProgram", "mesh_of", "program_for", "run_sharded"]
