@@ -29,6 +29,8 @@ LINGER = 1.0
 #: How often waiting looks without a pause, and its longest pause afterwards.
 SPINS = 200
 PAUSE = 1e-3
+#: How long to look without a pause for large payloads, in seconds.
+BUSY, BUSY_PER_BYTE = 5e-3, 2e-9
 
 Header = tuple[int, int, int, int, int]
 
@@ -39,7 +41,8 @@ def _import() -> tuple[Any, bool]:
         import mpi4py
     except ImportError:
         raise ImportError(
-            "lingon.distributed needs mpi4py and an MPI library: pip install 'lingon[distributed]'"
+            "lingon.distributed needs mpi4py: pip install 'lingon[distributed]', and an MPI library "
+            "such as the system's or pip install mpich"
         ) from None
     owned = "mpi4py.MPI" not in sys.modules and mpi4py.rc.finalize is None
     if owned:
@@ -48,8 +51,8 @@ def _import() -> tuple[Any, bool]:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:
         raise ImportError(
-            f"mpi4py finds no MPI library ({error}): pip install 'lingon[distributed]', or install "
-            "MPICH or Open MPI"
+            f"mpi4py finds no MPI library ({error}): install MPICH or Open MPI, for example with "
+            "pip install mpich"
         ) from error
     return MPI, owned
 
@@ -97,6 +100,8 @@ class Processes:
         #: The last run of each mesh that has failed, here or there.
         self.failed_there: dict[int, tuple[int, int]] = {}
         self.failed_here: dict[int, int] = {}
+        #: Beginnings of messages of later runs, which are still to be taken in.
+        self.early: dict[tuple[int, int], bytearray] = {}
         #: Sizes of payloads to come that nobody wants.
         self.owed: dict[tuple[int, int], list[int]] = {}
         #: Sends of failed exchanges, with what they send.
@@ -283,6 +288,7 @@ class _Exchange:
         self.sends: list[tuple[Any, Any]] = []
         self.receives: dict[int, tuple[Any, Any, Callable[..., None]]] = {}
         self.wanted = {p: view for p, _, view in peers if view is not None}
+        self.bytes = sum(memoryview(x).nbytes for _, *both in peers for x in both if x is not None)
 
     def run(self) -> None:
         """Exchange everything; raises the link's error where that cannot be."""
@@ -318,6 +324,8 @@ class _Exchange:
             if size > SMALL:
                 self.sends.append((comm.Isend([data, self.byte], p, self.tag), data))
         began = time.monotonic()
+        # MPI moves large payloads only while it is called.
+        patience = began + (BUSY + self.bytes * BUSY_PER_BYTE if self.bytes > SMALL else 0.0)
         looks = 0
         while True:
             for p, (request, buffer, then) in list(self.receives.items()):
@@ -335,7 +343,9 @@ class _Exchange:
             if looks % SPINS == 0:
                 others = list(self.receives) or [p for p, data, _ in self.peers if data is not None]
                 link._check(others, self.header, began)
-            if looks > SPINS:
+            if looks > SPINS and time.monotonic() < patience:
+                os.sched_yield()
+            elif looks > SPINS:
                 time.sleep(min(PAUSE, 2e-5 * (looks - SPINS) ** 0.5))
 
     def _receive(self, p: int, buffer: Any, then: Callable[..., None]) -> None:
@@ -345,8 +355,11 @@ class _Exchange:
     def _receive_next(self, p: int, *_: Any) -> None:
         """Wait for the next message, after payloads that nobody wants."""
         owed = self.link.owed.get((p, self.tag))
+        early = self.link.early.pop((p, self.tag), None)
         if owed:
             self._receive(p, bytearray(owed.pop(0)), self._receive_next)
+        elif early is not None:
+            self._message(p, early)
         else:
             self._receive(p, bytearray(HEADER.size + SMALL), self._message)
 
@@ -359,6 +372,12 @@ class _Exchange:
             else:
                 self._receive(p, view, lambda *_: None)
             return
+        if header[0] == self.header[0] and header[1] > self.header[1]:
+            self.link.early[p, self.tag] = buffer
+            raise self.link.error(
+                f"process {p} has left the program, which has failed there or has no such collective, "
+                f"while process {self.link.index} waits for it in a collective"
+            )
         if size > SMALL:
             self.link.owed.setdefault((p, self.tag), []).append(size)
         if header[1] <= self.link.failed_here.get(header[0], -1):
