@@ -1,14 +1,19 @@
 //===- callbacks.cpp - compiled code calls Python functions ---------------===//
 //
-// The library kernel `callback` calls a Python function of the program that is
-// running. Its configuration is the position of the function among the
-// program's callbacks (Executable::callbacks) and the number of inputs, so that
-// object code holds no address and may be kept on disk.
+// The library kernels `callback` and `buffer_callback` call a Python function
+// of the program that is running. Their configuration is the position of the
+// function among the program's callbacks (Executable::callbacks) and the number
+// of inputs, so that object code holds no address and may be kept on disk.
 //
-// The function gets new arrays, which it may keep, and returns a sequence of
-// arrays whose shapes and dtypes are checked against the outputs. When it
-// raises, the exception ends the program and comes out of its call. May be
-// called on any thread, inside of parallel regions too, without the GIL.
+// The function of `callback` gets new arrays, which it may keep, and returns a
+// sequence of arrays whose shapes and dtypes are checked against the outputs.
+// That of `buffer_callback` gets memoryviews of the program's own memory, of
+// the inputs and then of the outputs, in bytes: what is not contiguous is
+// copied. It returns nothing and must have released the views when it returns.
+//
+// When a function raises, the exception ends the program and comes out of its
+// call. May be called on any thread, inside of parallel regions too, without
+// the GIL.
 //
 //===----------------------------------------------------------------------===//
 #include "array.h"
@@ -16,6 +21,8 @@
 #include "run_context.h"
 
 #include <cstring>
+#include <memory>
+#include <vector>
 
 extern "C" void lingon_rt_set_error(const char *message);
 
@@ -35,16 +42,23 @@ void copyDense(const LingonBuffer &buffer, size_t itemsize, int64_t dim,
     copyDense(buffer, itemsize, dim + 1, strided + i * step, dense, toDense);
 }
 
-/// copyDense, at once where the buffer is contiguous.
-void copyBuffer(const LingonBuffer &buffer, size_t itemsize, char *dense,
-                bool toDense) {
-  auto *data = static_cast<char *>(buffer.data);
-  int64_t size = 1;
+/// Whether the elements lie one after the other; also gives their number.
+bool isContiguous(const LingonBuffer &buffer, int64_t &size) {
+  size = 1;
   bool contiguous = true;
   for (int64_t d = buffer.rank - 1; d >= 0; --d) {
     contiguous &= buffer.shape[d] == 1 || buffer.strides[d] == size;
     size *= buffer.shape[d];
   }
+  return contiguous || size == 0;
+}
+
+/// copyDense, at once where the buffer is contiguous.
+void copyBuffer(const LingonBuffer &buffer, size_t itemsize, char *dense,
+                bool toDense) {
+  auto *data = static_cast<char *>(buffer.data);
+  int64_t size;
+  bool contiguous = isContiguous(buffer, size);
   if (size == 0)
     return;
   if (contiguous)
@@ -87,19 +101,26 @@ bool storeResult(const LingonBuffer &buffer, PyObject *result, int64_t index) {
   return true;
 }
 
+/// The function that the configuration names, held by the program, which its
+/// caller holds. Null with a Python error set.
+PyObject *functionOf(const RunEnvironment &environment, int64_t numBuffers,
+                     const int64_t *config, int64_t numConfig) {
+  if (numConfig == 2 && config[0] >= 0 && environment.callbacks &&
+      config[0] < int64_t(environment.callbacks->size()) && config[1] >= 0 &&
+      config[1] <= numBuffers)
+    return (*environment.callbacks)[size_t(config[0])];
+  PyErr_SetString(PyExc_SystemError,
+                  "the program calls a Python function that it does not own");
+  return nullptr;
+}
+
 /// With the GIL. False with a Python error set.
 bool callPython(const RunEnvironment &environment, const LingonBuffer *buffers,
                 int64_t numBuffers, const int64_t *config, int64_t numConfig) {
-  if (numConfig != 2 || config[0] < 0 || !environment.callbacks ||
-      config[0] >= int64_t(environment.callbacks->size()) || config[1] < 0 ||
-      config[1] > numBuffers) {
-    PyErr_SetString(PyExc_SystemError,
-                    "the program calls a Python function that it does not own");
+  PyObject *function = functionOf(environment, numBuffers, config, numConfig);
+  if (!function)
     return false;
-  }
   int64_t numInputs = config[1];
-  // The program, and with it the function, is held by the program's caller.
-  PyObject *function = (*environment.callbacks)[size_t(config[0])];
   PyObject *args = PyTuple_New(Py_ssize_t(numInputs));
   if (!args)
     return false;
@@ -134,6 +155,45 @@ bool callPython(const RunEnvironment &environment, const LingonBuffer *buffers,
   return ok;
 }
 
+/// With the GIL. False with a Python error set.
+bool callOnBuffers(const RunEnvironment &environment,
+                   const LingonBuffer *buffers, int64_t numBuffers,
+                   const int64_t *config, int64_t numConfig) {
+  PyObject *function = functionOf(environment, numBuffers, config, numConfig);
+  PyObject *views = function ? PyTuple_New(Py_ssize_t(numBuffers)) : nullptr;
+  if (!views)
+    return false;
+  // Dense copies of what is not contiguous.
+  std::vector<std::unique_ptr<char[]>> copies{size_t(numBuffers)};
+  bool ok = true;
+  for (int64_t i = 0; ok && i < numBuffers; ++i) {
+    const LingonBuffer &buffer = buffers[i];
+    size_t itemsize = itemsizeOf(static_cast<DType>(buffer.dtype));
+    int64_t size;
+    auto *data = static_cast<char *>(buffer.data);
+    if (!isContiguous(buffer, size)) {
+      copies[size_t(i)].reset(new char[size_t(size) * itemsize]);
+      data = copies[size_t(i)].get();
+      copyBuffer(buffer, itemsize, data, true);
+    }
+    PyObject *view = PyMemoryView_FromMemory(
+        data, Py_ssize_t(size_t(size) * itemsize), PyBUF_WRITE);
+    ok = view != nullptr;
+    if (ok)
+      PyTuple_SET_ITEM(views, i, view);
+  }
+  PyObject *answer = ok ? PyObject_Call(function, views, nullptr) : nullptr;
+  Py_DECREF(views);
+  if (!answer)
+    return false;
+  Py_DECREF(answer);
+  for (int64_t i = config[1]; i < numBuffers; ++i)
+    if (copies[size_t(i)])
+      copyBuffer(buffers[i], itemsizeOf(static_cast<DType>(buffers[i].dtype)),
+                 copies[size_t(i)].get(), false);
+  return true;
+}
+
 /// The pending Python error as an exception object.
 PyObject *takeException() {
   PyObject *type, *value, *trace;
@@ -146,6 +206,10 @@ PyObject *takeException() {
   return value;
 }
 
+using PythonCall = bool (*)(const RunEnvironment &, const LingonBuffer *,
+                            int64_t, const int64_t *, int64_t);
+
+template <PythonCall call>
 void callback(const LingonBuffer *buffers, int64_t numBuffers,
               const int64_t *config, int64_t numConfig) {
   RunContext *run = currentRun();
@@ -154,8 +218,7 @@ void callback(const LingonBuffer *buffers, int64_t numBuffers,
     return;
   }
   PyGILState_STATE state = PyGILState_Ensure();
-  bool ok =
-      callPython(environmentOf(run), buffers, numBuffers, config, numConfig);
+  bool ok = call(environmentOf(run), buffers, numBuffers, config, numConfig);
   if (!ok) {
     PyObject *unused;
     failWithException(run, takeException(), unused);
@@ -169,4 +232,5 @@ void callback(const LingonBuffer *buffers, int64_t numBuffers,
 } // namespace
 } // namespace lingon
 
-LINGON_KERNEL(callback, lingon::callback)
+LINGON_KERNEL(callback, lingon::callback<lingon::callPython>)
+LINGON_KERNEL(buffer_callback, lingon::callback<lingon::callOnBuffers>)

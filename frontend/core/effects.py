@@ -40,7 +40,12 @@ class OrderedIOEffect(NamedEffect):
     """Python code that does more than compute, in the program's order."""
 
 
+class BufferCallbackEffect(IOEffect):
+    """Python code that does more than fill its buffers, in no promised order."""
+
+
 debug_effect = DebugEffect("Debug")
 ordered_debug_effect = OrderedDebugEffect("OrderedDebug")
 io_effect = IOEffect("IO")
 ordered_io_effect = OrderedIOEffect("OrderedIO")
+buffer_callback_effect = BufferCallbackEffect("BufferCallback")

@@ -7,7 +7,7 @@ keep. Exceptions end the program; see `host_errors`.
 from __future__ import annotations
 
 import string
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 import numpy as np
@@ -98,7 +98,7 @@ def checked_results(name: str, results: Sequence[Any], avals: Sequence[ShapedArr
     return out
 
 
-def _arrays(args: Sequence[Any]) -> list[Any]:
+def arrays_of(args: Sequence[Any]) -> list[Any]:
     """Concrete arguments as plain arrays; keys as the integers that they consist of."""
     made = [eager.as_array(a) for a in args]
     return [getattr(a, "_base_array", a) for a in made]
@@ -106,13 +106,13 @@ def _arrays(args: Sequence[Any]) -> list[Any]:
 
 def _evaluate_raising(primitive: Primitive, args: Sequence[Any], params: dict) -> Any:
     """Eagerly, the exception of a debugging callback is raised as it is."""
-    primitive.host_call(params)(*_arrays(args))  # type: ignore[attr-defined]
+    primitive.host_call(params)(*arrays_of(args))  # type: ignore[attr-defined]
     return []
 
 
 def _evaluate(primitive: Primitive, args: Sequence[Any], params: dict) -> Any:
     assert primitive.host is not None
-    outs = primitive.host(params, "")(*_arrays(args))
+    outs = primitive.host(params, "")(*arrays_of(args))
     # Weak types are those of the result's spec, that is: none.
     return outs
 
@@ -329,23 +329,31 @@ def _grown(x: Any, size: int) -> Any:
     )
 
 
-def _pure_batch(
-    primitive: Primitive, axis: Any, args: Sequence[Any], dims: Sequence[Any], params: dict
+def batch_by_method(
+    primitive: Primitive,
+    axis: Any,
+    args: Sequence[Any],
+    dims: Sequence[Any],
+    params: dict,
+    full: Container[int] = (),
 ) -> Any:
+    """The batch rule of callbacks with a `vmap_method`; arguments in `full` get the whole axis."""
     method = params["vmap_method"]
-    if method is None:
+    if method not in VMAP_METHODS:
         raise NotImplementedError(
-            "vmap is only supported for the pure_callback primitive when vmap_method is one of "
+            f"vmap is only supported for the {primitive.name} primitive when vmap_method is one of "
             "'sequential', 'sequential_unrolled', 'expand_dims', 'broadcast_all', or "
-            "'legacy_vectorized'. Got vmap_method=None."
+            f"'legacy_vectorized'. Got vmap_method={method!r}."
         )
     if method.startswith("sequential"):
         unroll = axis.size if method == "sequential_unrolled" else 1
         return in_turn(primitive, axis, args, dims, params, unroll)
     ins = []
-    for a, d in zip(args, dims, strict=True):
+    for i, (a, d) in enumerate(zip(args, dims, strict=True)):
         if d is not None:
             ins.append(move_batch_axis(axis.size, d, 0, a))
+        elif i in full:
+            ins.append(_grown(a, axis.size))
         elif method == "legacy_vectorized":
             ins.append(a)
         else:
@@ -364,7 +372,7 @@ pure_callback_p = Primitive(
     evaluate=_evaluate,
     jvp=_pure_jvp,
     transpose=absent("callbacks are not linear"),
-    batch=_pure_batch,
+    batch=batch_by_method,
     host=_result_host("pure_callback"),
 )
 

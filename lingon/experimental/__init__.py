@@ -9,7 +9,15 @@ from lingon.frontend.callbacks import io_callback
 
 #: Submodules that are imported when they are first used.
 _submodules = frozenset(
-    {"checkify", "jet", "mesh_utils", "multihost_utils", "serialize_executable", "shard_map"}
+    {
+        "buffer_callback",
+        "checkify",
+        "jet",
+        "mesh_utils",
+        "multihost_utils",
+        "serialize_executable",
+        "shard_map",
+    }
 )
 
 __all__ = ["io_callback"]
