@@ -1,11 +1,9 @@
 //===- bufferizable_form.cpp - what bufferization takes for granted
 //--------===//
 //
-// On tensors, before bufferization, which relies on three things that
+// On tensors, before bufferization, which relies on two things that
 // simplified programs need not have:
 //
-//  * an empty tensor has one use (its contents count as undefined, whoever else
-//    writes to it), and is made where it is used;
 //  * a while loop hands all arguments of its first region, in order, to the
 //    second one, and gives them as results;
 //  * a carry that starts as a part of a tensor is a copy of it: carries are

@@ -147,3 +147,17 @@ def test_links_and_named_files_exist(page: Path) -> None:
         if name == "tests/lit/frontend/softsign_demo.py":  # made by the walk-through
             continue
         assert any(p.exists() for p in here), f"{page}: {name}"
+
+
+def test_every_pass_has_a_row_and_a_test() -> None:
+    folder = ROOT / "lowering" / "passes"
+    rows = re.findall(r"^\| `([\w-]+)` \|", (folder / "README.md").read_text(), re.MULTILINE)
+    files = [
+        p
+        for p in sorted(folder.glob("*.*"))
+        if p.suffix == ".cpp" or (p.suffix == ".py" and p.stem != "__init__")
+    ]
+    names = {p: p.stem.replace("_", "-") for p in files}
+    assert sorted(n.removeprefix("lingon-") for n in rows) == sorted(names.values())
+    tests = {p.stem for p in (ROOT / "tests" / "lit" / "passes").iterdir()}
+    assert [p.stem for p in files if p.stem not in tests] == []
