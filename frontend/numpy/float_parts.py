@@ -11,12 +11,15 @@ from .. import lax
 from ..core import dtypes
 from ..transforms.custom_rules import custom_jvp
 from ..transforms.jit import library_jit
+from . import reductions
 from .creation import full_like
 from .selection import where
-from .ufuncs import add, imag, isinf, isnan, multiply, real, remainder, signbit
+from .ufuncs import absolute, add, imag, isinf, isnan, multiply, real, remainder, signbit
 from .util import (
     asarray,
     aval_of,
+    broadcast_shapes,
+    broadcast_to,
     canonical_axis,
     check_arraylike,
     convert,
@@ -347,16 +350,35 @@ def _integer_args(who: str, x1: Any, x2: Any) -> tuple[Any, Any]:
     return x1, x2
 
 
+@library_jit
 def gcd(x1: Any, x2: Any) -> Any:
-    """Greatest common divisor. Raises ValueError for types other than integers."""
-    _integer_args("gcd", x1, x2)
-    raise NotImplementedError("gcd needs a loop with a traced condition: lax.while_loop")
+    """Greatest common divisor, by Euclid's algorithm on all elements at once.
+
+    Raises ValueError for types other than integers.
+    """
+    x1, x2 = (absolute(x) for x in _integer_args("gcd", x1, x2))
+    shape = broadcast_shapes(x1.shape, x2.shape)
+    x1, x2 = broadcast_to(x1, shape), broadcast_to(x2, shape)
+
+    def unfinished(pair: tuple[Any, Any]) -> Any:
+        return reductions.any(lax.ne(pair[1], full_like(pair[1], 0)))
+
+    def step(pair: tuple[Any, Any]) -> tuple[Any, Any]:
+        a, b = pair
+        left = lax.ne(b, full_like(b, 0))
+        rest = lax.rem(a, where(left, b, full_like(b, 1)))
+        return where(left, b, a), where(left, rest, full_like(b, 0))
+
+    return absolute(lax.while_loop(unfinished, step, (x1, x2))[0])
 
 
+@library_jit
 def lcm(x1: Any, x2: Any) -> Any:
     """Least common multiple. Raises ValueError for types other than integers."""
-    _integer_args("lcm", x1, x2)
-    raise NotImplementedError("lcm needs a loop with a traced condition: lax.while_loop")
+    x1, x2 = (absolute(x) for x in _integer_args("lcm", x1, x2))
+    common = gcd(x1, x2)
+    none = lax.eq(common, full_like(common, 0))
+    return where(none, full_like(common, 0), multiply(x1, x2 // where(none, 1, common)))
 
 
 @library_jit

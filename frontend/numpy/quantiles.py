@@ -17,6 +17,7 @@ from .selection import where
 from .ufuncs import isnan, true_divide
 from .util import (
     asarray,
+    broadcast_to,
     canonical_axes,
     check_arraylike,
     convert,
@@ -75,7 +76,9 @@ def _one_axis(a: Any, axis: Any) -> tuple[Any, int]:
     return lax.reshape(moved, (*shape, math.prod(a.shape[i] for i in axes))), len(shape)
 
 
-def _quantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool, squash_nans: bool) -> Any:
+def _quantile(
+    a: Any, q: Any, axis: Any, method: str, keepdims: bool, squash_nans: bool, weights: Any = None
+) -> Any:
     """Quantiles over axes; with `squash_nans` of what is not NaN."""
     if method not in METHODS:
         raise ValueError(
@@ -95,6 +98,10 @@ def _quantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool, squash_nan
         raise ValueError(f"q must be have rank <= 1, got shape {q.shape}")
     full_shape, lead = a.shape, q.shape
     axes = canonical_axes(axis, a.ndim)
+    if weights is not None:
+        out = _weighted(a, q, axis, _weights(a, axis, weights, method), squash_nans)
+        kept = tuple(1 if i in axes else s for i, s in enumerate(full_shape))
+        return convert(lax.reshape(out, (*lead, *kept)) if keepdims else out, dt)
     merged = axis is None or isinstance(axis, (tuple, list))
     a, axis = _one_axis(a, axis)
     window = keepdims and not squash_nans
@@ -107,6 +114,51 @@ def _quantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool, squash_nan
         kept = tuple(1 if i in axes else s for i, s in enumerate(full_shape))
         out = lax.reshape(out, (*lead, *kept))
     return convert(out, dt)
+
+
+def _weights(a: Any, axis: Any, weights: Any, method: str) -> Any:
+    """Weights in the shape of the array. Raises ValueError where they do not fit."""
+    if method != "inverted_cdf":
+        raise NotImplementedError(
+            f"{method} doesn't support weights. Only method 'inverted_cdf' supports weights."
+        )
+    (w,) = promote_dtypes_inexact(asarray(weights))
+    w = convert(w, a.dtype)
+    if w.shape == a.shape:
+        return w
+    if axis is None or isinstance(axis, (tuple, list)):
+        raise ValueError("Weights must have the shape of 'a' unless axis is one axis.")
+    (i,) = canonical_axes(axis, a.ndim)
+    if w.shape != (a.shape[i],):
+        raise ValueError(
+            "Shape of weights must be consistent with shape of a along specified axis."
+        )
+    return lax.broadcast_in_dim(w, a.shape, (i,))
+
+
+def _weighted(a: Any, q: Any, axis: Any, w: Any, squash_nans: bool) -> Any:
+    """The least elements at which the sums of sorted weights reach the share `q` of all weights."""
+    from .searching import take_along_axis
+
+    (a, i), (w, _) = _one_axis(a, axis), _one_axis(w, axis)
+    nan = isnan(a)
+    none = _any(nan, axis=i)
+    if squash_nans:
+        w = where(nan, like(w, 0), w)
+    a, w = lax.sort((a, w), dimension=i, num_keys=1)
+    reached, total = lax.cumsum(w, i), reductions.sum(w, i, keepdims=True)
+    if q.ndim:
+        a, reached, total = (lax.expand_dims(x, (0,)) for x in (a, reached, total))
+        a = broadcast_to(a, (q.shape[0], *a.shape[1:]))
+        q = lax.reshape(q, (q.shape[0], *(1,) * (a.ndim - 1)))
+        i += 1
+    # elements without weight are no quantiles, not even the least
+    short = (reached < q * total) | (reached <= 0)
+    index = reductions.sum(short, i, dtype=_INT, keepdims=True).clip(0, a.shape[i] - 1)
+    out = lax.squeeze(take_along_axis(a, index, i), (i,))
+    if squash_nans:
+        return where(lax.squeeze(total, (i,)) == 0, np.nan, out)
+    return where(none, np.nan, out)
 
 
 def _pick(a: Any, q: Any, axis: int, method: str, window: bool) -> tuple[Any, ...]:
@@ -167,7 +219,7 @@ def _check(who: str, a: Any, q: Any, out: Any, overwrite_input: bool, weights: A
     if overwrite_input or out is not None:
         raise ValueError(f"jax.numpy.{who} does not support overwrite_input=True or out != None")
     if weights is not None:
-        raise NotImplementedError(f"jax.numpy.{who}: the 'weights' argument is not implemented")
+        check_arraylike(who, weights)
 
 
 _STATIC = ("axis", "overwrite_input", "method", "keepdims")
@@ -191,7 +243,7 @@ def quantile(
     inverted_cdf. NaN where there is one.
     """
     _check("quantile", a, q, out, overwrite_input, weights)
-    return _quantile(asarray(a), asarray(q), axis, method, keepdims, False)
+    return _quantile(asarray(a), asarray(q), axis, method, keepdims, False, weights)
 
 
 @library_jit(static_argnames=_STATIC)
@@ -208,7 +260,7 @@ def nanquantile(
 ) -> Any:
     """`quantile` of what is not NaN."""
     _check("nanquantile", a, q, out, overwrite_input, weights)
-    return _quantile(asarray(a), asarray(q), axis, method, keepdims, True)
+    return _quantile(asarray(a), asarray(q), axis, method, keepdims, True, weights)
 
 
 @library_jit(static_argnames=_STATIC)

@@ -23,14 +23,13 @@ LAYERS = ("lingon", "frontend", "lowering", "dialect", "runtime")
 
 # Likewise inside frontend, by folder or file.
 FRONTEND = (
-    "api", "multihost", "distributed", "sharded_jit", "pmap", "shard_map", "placement", "debugger", "debug", "callbacks", "checkify", "nn", "random", "ops", "jacobians", "custom_batching",
+    "api", "multihost", "distributed", "sharded_jit", "pmap", "shard_map", "placement", "debugger", "debug", "buffer_callback", "callbacks", "checkify", "nn", "random", "ops", "jacobians", "custom_batching",
     "numpy", "lax", "saved_residuals", "checkpoint_policies", "primitives", "transforms", "tree_util", "core",
 )  # fmt: skip
 
 # file -> (what it imports from above, why)
 UPWARD = {
     "lowering/dump.py": ("lingon", "mlir-dump is a program: it traces a user's function"),
-    "frontend/numpy/operators.py": ("lingon", "the namespace of an array is the public module"),
     "frontend/numpy/array_methods.py": ("api", "Array.to_device is device_put; found when called"),
 }
 

@@ -6,12 +6,14 @@ import inspect
 from pathlib import Path
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax_oracle import Failed, check, run
 from numpy_data import F32, I32, array
 
+import lingon
 import lingon.numpy as lnp
 
 #: Names of jax.numpy that lingon.numpy does not have, and why.
@@ -203,12 +205,87 @@ def test_numpy_settings_are_left_alone() -> None:
     assert np.geterr() == before
 
 
-@pytest.mark.parametrize("name", ["gcd", "lcm", "roots", "polyfit"])
+@pytest.mark.parametrize("name", ["roots", "polyfit"])
 def test_not_implemented(name: str) -> None:
-    args = (
-        (np.ones(3), np.ones(3), 1)
-        if name == "polyfit"
-        else (np.ones(2, I32),) * (1 + (name != "roots"))
-    )
-    with pytest.raises(NotImplementedError):
+    args = (np.ones(3), np.ones(3), 1) if name == "polyfit" else (np.ones(2, I32),)
+    with pytest.raises(NotImplementedError, match="linear algebra"):
         getattr(lnp, name)(*args)
+
+
+INTEGERS = np.array([0, 1, -1, 6, -15, 100, 2**31 - 1, -(2**31) + 1, 97, 1024], I32)
+
+
+@pytest.mark.parametrize("name", ["gcd", "lcm"])
+def test_divisors(name: str, full: bool) -> None:
+    f, g = getattr(jnp, name), getattr(lnp, name)
+    x, y = INTEGERS[:, None], INTEGERS[None, :]
+    check(f, g, x, y, jaxpr=False, jit=True)
+    for dtype in ("int8", "uint8", "int16", "uint32"):
+        small = np.array([0, 1, 12, 18, 35, 100], dtype)
+        check(f, g, small[:, None], small, jaxpr=False, jit=full)
+    for args in (
+        (12, 18),
+        (0, 0),
+        (x[3], 4),
+        (np.int8(6), x),
+        (1.5, 2),
+        (True, False),
+        ([1], 2),
+        (np.zeros(0, I32), 3),
+    ):
+        check(f, g, *args, jaxpr=False, jit=full)
+    check(
+        lambda a: jax.vmap(f, (0, None))(a, 12),
+        lambda a: lingon.vmap(g, (0, None))(a, 12),
+        INTEGERS,
+        jaxpr=False,
+    )
+
+
+def test_divisors_of_the_least_integer() -> None:
+    """Its absolute value is itself; the algorithm ends all the same."""
+    least = np.int32(-(2**31))
+    assert int(lnp.gcd(least, least)) == least and int(lnp.gcd(least, np.int32(6))) == 2
+    assert int(lnp.gcd(least, np.int32(0))) == least
+
+
+WEIGHTED = np.array([[1.0, 3.0, 2.0, 5.0], [4.0, 4.0, 0.5, 1.0]], F32)
+WEIGHTS = np.array([[1.0, 0.0, 2.0, 1.0], [0.5, 1.0, 1.0, 3.0]], F32)
+
+
+@pytest.mark.parametrize("name", ["quantile", "nanquantile", "percentile", "nanpercentile"])
+def test_weighted_quantiles(name: str) -> None:
+    f, g = getattr(jnp, name), getattr(lnp, name)
+    scale = 100 if "percent" in name else 1
+    some = WEIGHTED.copy()
+    some[0, 1] = np.nan
+    for a in (WEIGHTED, some):
+        for q in (0.0, 0.3, 0.5, 1.0, np.array([0.1, 0.6, 0.9], F32)):
+            for w, axis in (
+                (WEIGHTS, None),
+                (WEIGHTS, 0),
+                (WEIGHTS, 1),
+                (WEIGHTS[0], 1),
+                (WEIGHTS, (0, 1)),
+            ):
+                for keepdims in (False, True):
+                    options = {"axis": axis, "method": "inverted_cdf", "keepdims": keepdims}
+                    r = run(lambda: f(a, q * scale, weights=w, **options))
+                    s = run(lambda: g(lnp.asarray(a), q * scale, weights=w, **options))
+                    assert not isinstance(s, Failed) and s.shape == np.quantile(
+                        a, q, weights=w, **options
+                    ).shape, (r, s)  # fmt: skip
+                    if w.ndim < 2:
+                        w = np.broadcast_to(w, a.shape)  # which NumPy's nanquantile needs
+                    expected = (np.nanquantile if "nan" in name else np.quantile)(
+                        a, q, weights=w, **options
+                    )
+                    np.testing.assert_array_equal(s, expected)
+    for bad in (
+        {"method": "linear"},
+        {"method": "inverted_cdf", "axis": None},
+        {"method": "inverted_cdf", "axis": 0},
+    ):
+        r = run(lambda: f(WEIGHTED, 0.5, weights=WEIGHTS[0], **bad))
+        s = run(lambda: g(WEIGHTED, 0.5, weights=WEIGHTS[0], **bad))
+        assert isinstance(r, Failed) and isinstance(s, Failed) and r.name == s.name, (r, s)
