@@ -19,3 +19,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def _away_from_the_source_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Processes that tests start import the package as it is installed, not the folder beside."""
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def full(request: pytest.FixtureRequest) -> bool:
+    """Whether generated tests run all of their samples."""
+    return request.config.getoption("--full")

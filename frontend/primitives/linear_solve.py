@@ -22,6 +22,7 @@ from ..core.primitive import Primitive, Sample
 from ..core.rules import Zero, add_tangents, instantiate
 from ..core.staging import trace_to_closed
 from ..transforms.batching import batch_jaxpr, move_batch_axis
+from ..transforms.checkify import CheckifyTrace, has_checks, through, without_checks
 from ..transforms.jvp import jvp_jaxpr
 from ..transforms.transpose import backward_pass
 from .declare import ops
@@ -176,6 +177,35 @@ def _batch(
     return outs, [0] * len(outs)
 
 
+def _checkify(
+    primitive: Primitive, trace: CheckifyTrace, args: Sequence[Any], params: dict
+) -> list[Any]:
+    """The solver takes the error as constants and returns it behind its results; the other
+    functions, which are not run here, look for nothing."""
+    jaxprs: LinearSolveTuple = params["jaxprs"]
+    consts, b = _split(args, params["const_lengths"])
+    threaded = through(trace, jaxprs.solve)
+    if threaded is None:
+        error, solve, apart = [], jaxprs.solve, list
+    else:
+        error, (solve,), apart = threaded
+        solve = solve.derived(("error behind", len(error)), lambda: _rotated(solve, len(error)))
+    new = [
+        without_checks(c, trace.enabled) if c is not None and has_checks(c) else c for c in jaxprs
+    ]
+    new[2] = solve
+    consts[2] = [*error, *consts[2]]
+    outs = bind_solve(LinearSolveTuple(*new), consts, b)
+    n = len(outs) - len(error)
+    return apart([*outs[n:], *outs[:n]])
+
+
+def _rotated(closed: ClosedJaxpr, n: int) -> ClosedJaxpr:
+    """The jaxpr with its first n results last."""
+    outs = closed.jaxpr.outvars
+    return closed.replace(jaxpr=closed.jaxpr.replace(outvars=[*outs[n:], *outs[:n]]))
+
+
 def _axis_names(params: dict) -> tuple:
     return tuple(n for j in params["jaxprs"] if j is not None for n in axis_names(j))
 
@@ -210,6 +240,7 @@ linear_solve_p = Primitive(
     batch=_batch,
     effects=lambda jaxprs, **_: jaxprs.solve.effects,
     axis_names=_axis_names,
+    checkify=_checkify,
     # compiled, only the solver is left
     structure=lambda p: {"solve": p["jaxprs"].solve, "lengths": p["const_lengths"]},
     samples=_samples,

@@ -14,11 +14,6 @@ NAMES = sorted(PROGRAMS)
 all_programs = pytest.mark.parametrize("name", NAMES)
 
 
-@pytest.fixture
-def full(request: pytest.FixtureRequest) -> bool:
-    return request.config.getoption("--full")
-
-
 def chosen(items: list[Any], name: str, full: bool, count: int) -> list[Any]:
     """All items, or a choice that is the same in every run."""
     if full:

@@ -353,3 +353,67 @@ def test_nothing_is_added_where_nothing_can_fail() -> None:
     plain = lingon.make_jaxpr(f)(1)
     checked = lingon.make_jaxpr(ck.checkify(f))(1)
     assert str(plain) == str(checked)
+
+
+# --- custom solves -------------------------------------------------------------------------
+
+MATRIX = np.array([[2, 1], [1, 4]], np.float32)
+INVERSE = np.array([[4, -1], [-1, 2]], np.float32) / 7
+
+
+def solved(matrix: Any, b: Any) -> Any:
+    def solve(matvec: Any, b: Any) -> Any:
+        ck.check(jnp.all(b < 5), "b is {b}", b=jnp.max(b))
+        return INVERSE @ b / jnp.sign(b[0])
+
+    return lax.custom_linear_solve(lambda x: matrix @ x, b, solve, solve, symmetric=True)
+
+
+@pytest.mark.parametrize("how", ["eager", "jit", "inner jit", "vmap", "grad"])
+def test_custom_linear_solve(how: str) -> None:
+    """Checks of the solver are reported; jax reports none of them, or cannot run them."""
+
+    def run(b: list[float], errors: frozenset) -> str | None:
+        rhs = np.asarray(b, np.float32)
+        f = solved
+        if how == "inner jit":
+            f = lingon.jit(solved)
+        elif how == "grad":
+            f = lingon.grad(lambda a, b: jnp.sum(solved(a, b)))
+        elif how == "vmap":
+            f, rhs = lingon.vmap(solved, (None, 0)), np.stack([np.ones_like(rhs), rhs])
+        checked = ck.checkify(f, errors)
+        error, out = (lingon.jit(checked) if how == "jit" else checked)(MATRIX, rhs)
+        if b == [1, 2] and how != "grad":
+            np.testing.assert_allclose(out, rhs @ INVERSE, rtol=1e-5)
+        return error.get()
+
+    assert run([1, 2], ck.all_checks) is None
+    found = run([1, 7], ck.user_checks)
+    assert found is not None and found.startswith("b is 7.0")
+    assert run([0, 2], ck.user_checks) is None
+    found = run([0, 2], ck.all_checks)
+    assert found is not None and ("nan" in found or "division" in found)
+
+
+def test_derivative_of_checked_linear_solve() -> None:
+    """The error is carried along; derivatives are those of the solution."""
+
+    def f(a: Any, b: Any) -> Any:
+        return jnp.sum(jnp.sin(solved(a, b)))
+
+    def g(a: Any, b: Any) -> Any:
+        error, out = ck.checkify(f)(a, b)
+        return out, error
+
+    b = np.array([1, 2], np.float32)
+    got, error = lingon.grad(g, argnums=(0, 1), has_aux=True)(MATRIX, b)
+    assert error.get() is None
+    x = INVERSE @ b
+    ct = INVERSE @ np.cos(x)
+    np.testing.assert_allclose(got[1], ct, rtol=1e-5)
+    np.testing.assert_allclose(got[0], -np.outer(ct, x), rtol=1e-5)
+    _, moved, error = lingon.jvp(g, (MATRIX, b), (np.zeros_like(MATRIX), b), has_aux=True)
+    np.testing.assert_allclose(moved, np.cos(x) @ x, rtol=1e-5)
+    assert error.get() is None
+    assert lingon.grad(g, 1, has_aux=True)(MATRIX, b * 3)[1].get().startswith("b is 6.0")

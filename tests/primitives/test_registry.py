@@ -34,11 +34,6 @@ NAMES = sorted(set(registry) - CALLS)
 KNOWN_TO_JAX = [n for n in NAMES if oracle_primitive(n) is not None]
 
 
-@pytest.fixture
-def full(request: pytest.FixtureRequest) -> bool:
-    return request.config.getoption("--full")
-
-
 def bound(primitive: Any, params: dict) -> Any:
     """The primitive as a function that returns a list."""
 
