@@ -26,6 +26,7 @@ from .stages import Stage, stage
 from .target_machine import Target, host_target
 
 if TYPE_CHECKING:
+    from .remarks import Remarks
     from .stats import Stats
 
 ENTRY_FUNCTION = "main"
@@ -78,6 +79,12 @@ class ProgramText:
         from .stats import program_stats
 
         return program_stats(self.linalg_text(), pipeline=self.pipeline)
+
+    def why(self) -> Remarks:
+        """What keeps the program from being faster: see `lowering.remarks`."""
+        from .remarks import explain
+
+        return explain(self.linalg_text(), pipeline=self.pipeline)
 
     def cost_analysis(self) -> dict[str, float]:
         """`flops`, `transcendentals` and `bytes accessed` of one execution, from static counts."""
@@ -139,7 +146,10 @@ class LoweredProgram(ProgramText):
             entry,
             [_buffer_aval(v.aval) for v in closed.jaxpr.invars],
             [_buffer_aval(v.aval) for v in closed.jaxpr.outvars],
-            [_as_array(closed.consts[i]) for i in emitted.const_inputs],
+            [
+                _as_array(closed.consts[i], closed.jaxpr.constvars[i].aval)
+                for i in emitted.const_inputs
+            ],
             self.donated,
             emitted.callbacks,
             times,
@@ -375,10 +385,11 @@ def _buffer_aval(aval: Any) -> Any:
     return SimpleNamespace(shape=shape, dtype=dtype, weak_type=False)
 
 
-def _as_array(value: Any) -> Any:
+def _as_array(value: Any, aval: Any) -> Any:
+    """A captured array of the type `aval`. NumPy arrays are copied: they may change later."""
     value = getattr(value, "_base_array", value)
     if isinstance(value, runtime.ArrayImpl):
         return value
     import numpy as np
 
-    return runtime.from_numpy(np.asarray(value))
+    return runtime.from_numpy(np.array(value, aval.dtype, order="C"))

@@ -11,7 +11,7 @@ import numpy as np
 from .registry import ELEMENTWISE, EMITTERS
 from .scalar import ScalarBuilder
 from .text import ModuleText
-from .types import ElementType, element_type, tensor_type
+from .types import ElementType, buffer_form, element_type, tensor_type
 from .values import ARGUMENT, EMPTY, GROUP, IOTA, SCALAR, SPLAT, TENSOR, VIEW, Value
 
 __all__ = ["EmitContext", "apply_row", "from_index"]
@@ -516,12 +516,22 @@ class EmitContext(ModuleText):
         """Emits the equations of a jaxpr (closed or not) here, with `operands` as its arguments."""
         jaxpr = getattr(closed, "jaxpr", closed)
         if not consts and jaxpr.constvars:
-            consts = [self.constant(c) for c in closed.consts]
+            consts = [
+                self.constant(c, v.aval)
+                for c, v in zip(closed.consts, jaxpr.constvars, strict=True)
+            ]
         return self.run(jaxpr, [*consts, *operands])
 
-    def constant(self, array: Any) -> Value:
-        """A captured array as a value: a constant of the module."""
-        return self.dense(np.asarray(array))
+    def constant(self, array: Any, aval: Any) -> Value:
+        """A captured array as a value of the type `aval`: a constant of the module.
+
+        Typed keys are captured as such; a NumPy array may have a dtype that the program lacks.
+        """
+        t = element_type(aval.dtype)
+        if buffer_form((), t)[0]:
+            words = np.asarray(array._base_array)
+            return self.dense(words.view(t.dtype).reshape(aval.shape), t)
+        return self.dense(np.asarray(array, t.dtype))
 
     def read(self, env: dict, atom: Any) -> Value:
         """The Value of a jaxpr atom (variable or literal) in `env`."""

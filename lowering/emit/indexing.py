@@ -201,7 +201,8 @@ def _combiner(ctx, eqn, t: ElementType) -> Callable | None:
     jaxpr = eqn.params["update_jaxpr"]
     if jaxpr is None:
         return None
-    consts = [ctx.constant(c) for c in eqn.params["update_consts"]]
+    captured = zip(eqn.params["update_consts"], jaxpr.constvars, strict=True)
+    consts = [ctx.constant(c, v.aval) for c, v in captured]
 
     def apply(b: ScalarBuilder, old: str, new: str) -> str:
         with ctx.region() as lines:

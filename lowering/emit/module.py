@@ -65,12 +65,13 @@ def emit_module(
         value.writable = donate
         return value
 
-    for position, const in enumerate(closed.consts):
+    for position, (const, variable) in enumerate(zip(closed.consts, jaxpr.constvars, strict=True)):
+        aval = variable.aval
         if np.size(const) <= INLINE_CONSTANT_SIZE:
-            arguments.append(ctx.constant(const))
+            arguments.append(ctx.constant(const, aval))
         else:
             const_inputs.append(position)
-            arguments.append(argument(tuple(const.shape), element_type(const.dtype)))
+            arguments.append(argument(tuple(aval.shape), element_type(aval.dtype)))
     flags = tuple(donated) or (False,) * len(jaxpr.invars)
     for variable, donate in zip(jaxpr.invars, flags, strict=True):
         aval = variable.aval

@@ -152,9 +152,9 @@ class ModuleText:
         made.literal = np.asarray(value).astype(t.dtype)
         return made
 
-    def dense(self, array: np.ndarray) -> Value:
-        """A constant tensor with the contents of a small `array`."""
-        t = element_type(array.dtype)
+    def dense(self, array: np.ndarray, t: ElementType | None = None) -> Value:
+        """A constant tensor with the contents of a small `array`, as elements of type `t`."""
+        t = t or element_type(array.dtype)
         if array.size == 0:
             return Value(array.shape, t, EMPTY)
         if array.size == 1 or (array.tobytes() == array.flat[0].tobytes() * array.size):

@@ -218,6 +218,9 @@ PROGRAMS = {
         *(lambda s: (s, m.jax.jit(lambda x: x + s["k"])))({"k": 2.0})
     ),
     "typed keys": lambda m: m.jax.jit(lambda k: m.random.normal(k, (3,)))(m.random.key(3)),
+    "typed keys that are captured": lambda m: m.random.key_data(_captured_keys(m)),
+    "NumPy arrays of 64 bits go into loops": lambda m: _captured_wide(m),
+    "NumPy arrays that change later": lambda m: _captured_and_changed(m),
     "raw keys": lambda m: m.jax.jit(lambda k: m.random.split(k))(m.random.PRNGKey(3)),
     "bfloat16": lambda m: m.jax.jit(lambda x: x * 3)(m.jnp.asarray(V, m.jnp.bfloat16)),
     "half": lambda m: m.jax.jit(lambda x: m.jnp.exp(x))(m.jnp.asarray(V, m.jnp.float16)),
@@ -227,6 +230,57 @@ PROGRAMS = {
     "disable_jit": lambda m: _disabled(m),
     "compile time evaluation": lambda m: _compile_time(m),
 }  # fmt: skip
+
+
+def _captured_keys(m: Any) -> Any:
+    """One key, few, many and none, at the top, in a loop, in an inner function, as a gradient's."""
+    key = m.random.key(3)
+    few, many = m.random.split(key, 3), m.random.split(key, 50)
+
+    def body(s: Any, x: Any) -> Any:
+        return s + m.random.bits(few[1], dtype=np.uint16) * 0.5, many[x]
+
+    def inner(s: Any) -> Any:
+        return m.random.bits(key, dtype=np.uint16) * s
+
+    def f(s: Any) -> Any:
+        s, ys = m.lax.scan(body, s, np.arange(2))
+        s = m.jax.jit(inner)(s) + m.jax.grad(m.jax.jit(inner))(s)
+        last = m.lax.cond(s > 0, lambda: many[7], lambda: few[0])
+        return m.jnp.concatenate([ys, few, many[:0], key[None], last[None]]), few[:0]
+
+    out, none = m.jax.jit(f)(1.0)
+    assert none.shape == (0,)
+    return out
+
+
+def _captured_wide(m: Any) -> Any:
+    """Few and many elements, as operands of loops, calls and operations."""
+
+    def f(s: Any) -> Any:
+        table = m.jnp.arange(50.0)
+        few, many = np.arange(3), np.arange(40)
+        floats = np.linspace(0.0, 1.0, 30)
+        return (
+            m.lax.map(lambda i: s * table[i], few),
+            m.lax.scan(lambda c, x: (c + table[x[0]] * x[1], x), s, (many[:30], floats)),
+            m.lax.cond(s > 0, lambda i: table[i], lambda i: table[i + 1], few),
+            m.jax.vmap(lambda i: s * table[i])(many),
+            m.jax.checkpoint(lambda i: s * table[i])(many),
+            m.lax.associative_scan(lambda a, b: a + b * s, floats),
+            m.lax.while_loop(lambda c: c[0][0] < 3, lambda c: (c[0] + 1, c[1] * s), (few, floats)),
+            m.lax.add(few, many[:3]),
+        )
+
+    return m.jax.jit(f)(2.0), m.jax.jit(m.jax.grad(lambda s: f(s)[0].sum()))(2.0)
+
+
+def _captured_and_changed(m: Any) -> Any:
+    values = np.arange(100.0, dtype=np.float32)
+    f = m.jax.jit(lambda x: m.lax.scan(lambda c, y: (c + y, None), x, values)[0])
+    before = f(0.0)
+    values[:] = 0
+    return before, f(0.0)
 
 
 def _disabled(m: Any) -> Any:
