@@ -8,10 +8,11 @@ from typing import Any
 from ..core import eager, pytree
 from ..core.avals import get_aval
 from ..core.interpreter import eval_jaxpr
-from ..core.jaxpr import ClosedJaxpr
+from ..core.jaxpr import ClosedJaxpr, Var
 from ..core.primitive import Primitive
 from ..core.rules import Zero, instantiate, is_undefined
 from ..core.staging import trace_to_jaxpr
+from ..core.trace import Tracer
 from .api_util import FlatFun, check_callable, check_results, debug_info, fun_name
 from .batching import Axis, batch_jaxpr, move_batch_axis
 from .partial_eval import dce_closed
@@ -46,14 +47,29 @@ def _example(trees: tuple[Any, Any]) -> tuple[tuple, dict]:
 Side = tuple[ClosedJaxpr, list[Any]]
 
 
+def _with_residuals(traced: _Traced, num_res: int, moved: Sequence[bool]) -> Side:
+    """Those values that a function closes over for which `moved` holds become residual arguments,
+    behind the `num_res` that there are."""
+    consts, args = [], []
+    ins = traced.closed.jaxpr.invars
+    for v, m in zip(ins, moved, strict=False):
+        (args if m else consts).append(v)
+    rest = ins[len(moved) :]
+    invars = [*consts, *rest[:num_res], *args, *rest[num_res:]]
+    values = [c for c, m in zip(traced.consts, moved, strict=True) if not m]
+    closed = traced.closed
+    return closed.replace(jaxpr=closed.jaxpr.replace(invars=invars)), values
+
+
 def linear_call(
     fun: Callable, fun_transpose: Callable, residual_args: Any, linear_args: Any
 ) -> Any:
     """`fun(residual_args, linear_args)`, a linear function of `linear_args`, with its transpose.
 
     `fun_transpose(residual_args, ct)` maps a cotangent of the output to one of `linear_args`, of
-    their structure, shapes and dtypes; transposed twice, it is `fun` again. Raises TypeError or
-    ValueError where the transpose's output does not fit.
+    their structure, shapes and dtypes; transposed twice, it is `fun` again. Values that it closes
+    over and that are being traced become residual arguments. Transposing raises TypeError or
+    ValueError where its output does not fit.
     """
     check_callable(fun)
     check_callable(fun_transpose)
@@ -67,11 +83,8 @@ def linear_call(
     res_avals, lin_avals = [get_aval(x) for x in res], [get_aval(x) for x in lin]
     callee = _Traced(fun, "linear_call", (res_tree, lin_tree), [*res_avals, *lin_avals])
     out_avals = callee.closed.out_avals
-    made: list[Side] = []
 
-    def transpose() -> Side:
-        if made:
-            return made[0]
+    def traced() -> _Traced:
         t = _Traced(
             fun_transpose,
             "linear_call",
@@ -90,17 +103,40 @@ def linear_call(
                     f"{got.str_short(long=True)} from {fun_name(fun_transpose)}, the transpose "
                     f"that linear_call was given for {fun_name(fun)}"
                 )
-        made.append((t.closed, t.consts))
-        return made[0]
+        return t
 
+    # The transpose is traced now: what it closes over may be gone later.
+    try:
+        t = traced()
+    except Exception:
+        # A transpose that fails matters only to those who transpose, who see why it does.
+        extra: list[Any] = []
+
+        def transpose() -> Side:
+            failing = traced()
+            return failing.closed, failing.consts
+    else:
+        extra = [c for c in t.consts if isinstance(c, Tracer)]
+        side = _with_residuals(t, len(res), [isinstance(c, Tracer) for c in t.consts])
+
+        def transpose() -> Side:
+            return side
+
+    n = len(callee.consts) + len(res)
+    closed = callee.closed
+    if extra:
+        ins = closed.jaxpr.invars
+        more = [Var(get_aval(c)) for c in extra]
+        closed = closed.replace(jaxpr=closed.jaxpr.replace(invars=[*ins[:n], *more, *ins[n:]]))
     outs = linear_call_p.bind(
         *callee.consts,
         *res,
+        *extra,
         *lin,
-        callee=callee.closed,
+        callee=closed,
         transpose_thunk=transpose,
         num_callee_consts=len(callee.consts),
-        num_res=len(res),
+        num_res=len(res) + len(extra),
     )
     return pytree.tree_unflatten(callee.out_tree, outs)
 
@@ -128,8 +164,11 @@ def _jvp(
     primitive: Primitive, primals: Sequence[Any], tangents: Sequence[Any], params: dict
 ) -> Any:
     n = _num_fixed(params)
-    for i, t in enumerate(tangents[:n]):
-        if type(t) is not Zero:
+    callee = params["callee"]
+    read = dce_closed(callee, (True,) * len(callee.out_avals))[1]
+    for i, (t, r) in enumerate(zip(tangents[:n], read[:n], strict=True)):
+        # what only the transpose reads does not change the result
+        if type(t) is not Zero and r:
             what = (
                 "a value that the function closes over"
                 if i < n - params["num_res"]

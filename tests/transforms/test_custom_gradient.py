@@ -15,6 +15,7 @@ from both import JAX, OURS, fails, same
 
 import lingon
 import lingon.custom_derivatives
+import lingon.numpy as lnp
 
 V = np.array([0.5, -1.5, 2.0], np.float32)
 
@@ -289,3 +290,45 @@ def test_public_names() -> None:
     assert set(dir(cd(OURS))) >= set(lingon.custom_derivatives.__all__)
     for name in ("custom_vmap", "sequential_vmap"):
         assert name in dir(jax.custom_batching) and hasattr(lingon.custom_batching, name)
+
+
+def test_transpose_of_linear_call_closes_over_traced_values() -> None:
+    """It may be asked for when the function around has been traced to its end."""
+    from lingon.custom_derivatives import linear_call
+
+    def f(x: Any, z: Any) -> Any:
+        y = lnp.sin(z)
+        return lnp.sum(linear_call(lambda r, v: v * 2, lambda r, ct: ct * y * r, x[0], x))
+
+    x, z = np.arange(1, 4, dtype=np.float32), np.array([0.3, -1, 2], np.float32)
+    want = np.sin(z)
+    for g in (f, lingon.jit(f), lingon.checkpoint(f), lingon.jit(lingon.jit(f))):
+        np.testing.assert_allclose(lingon.grad(g)(x, z), want, rtol=1e-6)
+        np.testing.assert_allclose(lingon.jit(lingon.grad(g))(x, z), want, rtol=1e-6)
+        many = lingon.vmap(lingon.grad(g))(np.stack([x, x]), np.stack([z, 2 * z]))
+        np.testing.assert_allclose(many, np.sin([z, 2 * z]), rtol=1e-6)
+        # the function's result does not depend on what only its transpose reads
+        np.testing.assert_array_equal(lingon.grad(g, 1)(x, z), np.zeros(3))
+
+    def same(x: Any) -> Any:
+        y = lnp.sin(x)
+        return lnp.sum(linear_call(lambda r, v: v * 2, lambda r, ct: ct * y, (), x))
+
+    for g in (same, lingon.jit(same)):
+        np.testing.assert_allclose(lingon.grad(g)(x), np.sin(x), rtol=1e-6)
+
+
+def test_failing_transpose_of_linear_call_fails_where_it_is_asked_for() -> None:
+    from lingon.custom_derivatives import linear_call
+
+    def transpose(r: Any, ct: Any) -> Any:
+        raise KeyError("no transpose")
+
+    def f(x: Any) -> Any:
+        return linear_call(lambda r, v: v * 2, transpose, (), x)
+
+    assert f(2.0) == 4 and lingon.jit(f)(2.0) == 4
+    assert lingon.jvp(f, (2.0,), (1.0,))[1] == 2
+    for g in (f, lingon.jit(f)):
+        with pytest.raises(KeyError, match="no transpose"):
+            lingon.grad(g)(2.0)
