@@ -459,11 +459,14 @@ def _transpose(
         *[c if is_undefined(a) else None for c, a in zip(ct_init, init, strict=True)],
         *merged(xs_l, ct_xs, [None] * xs_l.count(False)),
     ]
-    return [_weak_as(c, a) for c, a in zip(cts, args, strict=True)]
+    # A carry's cotangent has the type of that of the carry's last value.
+    last = [a.weak_type for a in parts(params["jaxpr"].out_avals, nk)[0]]
+    weak = [*(True,) * nc, *last, *(True,) * (len(args) - nc - nk)]
+    return [_weak_as(c, a) if w else c for c, a, w in zip(cts, args, weak, strict=True)]
 
 
 def _weak_as(ct: Any, linear: Any) -> Any:
-    """The cotangent of a weakly typed operand is weakly typed."""
+    """The cotangent of an operand, weakly typed if the operand is."""
     if ct is None or type(ct) is Zero or not getattr(linear.aval, "weak_type", False):
         return ct
     if get_aval(ct).weak_type:

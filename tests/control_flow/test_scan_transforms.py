@@ -114,16 +114,18 @@ def test_grad_of_vmap(name: str) -> None:
     same(program, tol=1e-4)
 
 
-@pytest.mark.parametrize("place", ["const", "init", "xs", "fori"])
+@pytest.mark.parametrize("place", ["const", "init", "strong", "xs", "fori"])
 @pytest.mark.parametrize("compiled", [False, True])
 def test_cotangents_of_weakly_typed_operands(place: str, compiled: bool) -> None:
-    """They are weakly typed, as those of any other function are."""
+    """They are weakly typed, but for a carry that comes out with a strong type."""
 
     def program(m: Any) -> Any:
         def f(s: Any) -> Any:
             one = np.ones(3, np.float32)
             if place == "fori":
                 return m.lax.fori_loop(0, 3, lambda i, c: c * s, one).sum()
+            if place == "strong":
+                return m.lax.scan(lambda c, x: (c + x, None), s, one)[0]
             if place == "init":
                 c, ys = m.lax.scan(lambda c, x: (c * 2, x * c), s, one)
                 return c + ys.sum()
