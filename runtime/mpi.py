@@ -98,8 +98,10 @@ class Processes:
         #: Processes that take part no more: when that was heard, and why.
         self.ended: dict[int, tuple[float, str]] = {}
         #: The last run of each mesh that has failed, here or there.
-        self.failed_there: dict[int, tuple[int, int]] = {}
+        self.failed_there: dict[int, tuple[int, int, str]] = {}
         self.failed_here: dict[int, int] = {}
+        #: The last error that another process' failure has caused here, and its cause.
+        self.told: tuple[Any, str] = (None, "")
         #: Beginnings of messages of later runs, which are still to be taken in.
         self.early: dict[tuple[int, int], bytearray] = {}
         #: Sizes of payloads to come that nobody wants.
@@ -160,12 +162,13 @@ class Processes:
                 message = bytearray(status.Get_count(self.MPI.BYTE))
                 self.control.Recv([message, self.MPI.BYTE], source, 0)
                 kind, a, b = CONTROL.unpack_from(message)
+                text = message[CONTROL.size :].decode(errors="replace")
                 self.heard[source] = time.monotonic()
                 if kind == ENDED:
-                    text = message[CONTROL.size :].decode(errors="replace")
                     self.ended.setdefault(source, (time.monotonic(), text))
                 elif kind == FAILED:
-                    self.failed_there[a] = (max(b, self.failed_there.get(a, (0, 0))[0]), source)
+                    if b > self.failed_there.get(a, (0,))[0]:
+                        self.failed_there[a] = (b, source, text)
         finally:
             self.lock.release()
 
@@ -175,10 +178,12 @@ class Processes:
         now = time.monotonic()
         failed = self.failed_there.get(header[0])
         if failed is not None and failed[0] >= header[1]:
-            raise self.error(
+            error = self.error(
                 f"the program has failed in process {failed[1]} while process {self.index} waits "
-                "for it in a collective"
+                f"for it in a collective: {failed[2]}"
             )
+            self.told = error, failed[2]
+            raise error
         for p in wanted:
             if p in self.ended and now - self.ended[p][0] > LINGER:
                 raise self.error(
@@ -202,12 +207,18 @@ class Processes:
         """Send to and receive from processes. See runtime/processes.h."""
         _Exchange(self, tag + 1, header, failed, peers).run()
 
-    def abort(self, mesh: int, run: int, processes: Sequence[int]) -> None:
-        """Tell processes that a run of programs has failed here."""
+    def abort(self, mesh: int, run: int, processes: Sequence[int], error: Any) -> None:
+        """Tell processes that a run of programs has failed here, and why."""
         self.failed_here[mesh] = run
+        told, cause = self.told
+        self.told = None, ""
+        why = cause
+        if told is not error:
+            first = str(error).strip().partition("\n")[0]
+            why = f"process {self.index}: {type(error).__name__}: {first}"[:300]
         for p in processes:
             if p not in self.ended:
-                self.abandoned.append(self._tell(p, FAILED, mesh, run))
+                self.abandoned.append(self._tell(p, FAILED, mesh, run, why))
 
     def allgather(self, data: Any, name: int = 0) -> list[bytes]:
         """The bytes that all processes give, in order. All must call it with one `name`."""

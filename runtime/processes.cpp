@@ -333,14 +333,17 @@ bool combineOperands(const GroupExchange &exchange,
       combineAll(exchange, operands, bytes, combine, scratch, result));
 }
 
-bool abortRun(const RunPlaces &places) {
+void abortRun(const RunPlaces &places) {
   if (!transport)
-    return true;
+    return;
   std::vector<int32_t> others(places.processes);
   std::sort(others.begin(), others.end());
   others.erase(std::unique(others.begin(), others.end()), others.end());
   others.erase(std::remove(others.begin(), others.end(), places.self),
                others.end());
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
   PyObject *list = PyTuple_New(Py_ssize_t(others.size()));
   for (size_t i = 0; list && i < others.size(); ++i) {
     PyObject *number = PyLong_FromLong(others[i]);
@@ -349,13 +352,19 @@ bool abortRun(const RunPlaces &places) {
     else
       PyTuple_SET_ITEM(list, Py_ssize_t(i), number);
   }
-  if (!list)
-    return false;
   PyObject *answer =
-      PyObject_CallMethod(transport, "abort", "LLN", (long long)places.mesh,
-                          (long long)places.run, list);
-  Py_XDECREF(answer);
-  return answer != nullptr;
+      list ? PyObject_CallMethod(transport, "abort", "LLNO",
+                                 (long long)places.mesh, (long long)places.run,
+                                 list, value ? value : Py_None)
+           : nullptr;
+  if (!answer) {
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+    return;
+  }
+  Py_DECREF(answer);
+  PyErr_Restore(type, value, trace);
 }
 
 namespace {

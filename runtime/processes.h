@@ -7,13 +7,13 @@
 // object, which has
 //
 //   exchange(tag, header, failed, peers)
-//   abort(mesh, run, processes)
+//   abort(mesh, run, processes, error)
 //
 // `header` is (mesh, run, program, step, site): messages of equal tags that do
 // not have equal headers are of different collectives. `failed` is a memory
 // view of one byte, which becomes true when the exchange is in vain. `peers`
 // are tuples (process, bytes-like to send or None, memory to fill or None).
-// `abort` tells processes that the run has failed here.
+// `abort` tells processes that the run has failed here with an exception.
 //
 //===----------------------------------------------------------------------===//
 #ifndef LINGON_RUNTIME_PROCESSES_H
@@ -91,9 +91,9 @@ bool combineOperands(const GroupExchange &exchange,
                      const LingonCombine &combine, Staging &scratch,
                      Staging &result);
 
-/// Tells the other processes of a run that it has failed. With the GIL; returns
-/// false with a Python error set.
-bool abortRun(const RunPlaces &places);
+/// Tells the other processes of a run that it has failed with the Python error
+/// that is set, which stays so unless telling fails. With the GIL.
+void abortRun(const RunPlaces &places);
 
 } // namespace lingon
 

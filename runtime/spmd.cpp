@@ -220,8 +220,9 @@ bool SpmdExecutable::run(PyObject *const *args, size_t numArgs, PyObject **outs,
     deleteArray(asArray(args[input]));
   for (DeviceCall &own : call.calls)
     if (own.result.error != RunError::None) {
-      if (!runPlaces.span() || independent || abortRun(runPlaces))
-        raiseFailure(call);
+      raiseFailure(call);
+      if (runPlaces.span() && !independent)
+        abortRun(runPlaces);
       return false;
     }
 

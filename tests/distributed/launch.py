@@ -32,7 +32,10 @@ def run(
     program: str, *args: str, processes: int, devices: int = 1, timeout: float = TIMEOUT, **env: str
 ) -> subprocess.CompletedProcess[str]:
     """A program's exit code and output. Nothing of it is left running."""
-    command = [*mpiexec(), "-n", str(processes), sys.executable, str(HERE / program), *args]
+    # The shell hides from the launcher that a process is killed, upon which it would end the others;
+    # MPICH's sends them a signal when a process ends otherwise than it should.
+    shell = ("sh", "-c", 'trap "" USR1; "$@" || exit $(( $? % 128 ))', "sh")
+    command = [*mpiexec(), "-n", str(processes), *shell, sys.executable, str(HERE / program), *args]
     variables = {
         **{k: v for k, v in os.environ.items() if k not in ("XLA_FLAGS", "JAX_NUM_CPU_DEVICES")},
         "LINGON_NUM_CPU_DEVICES": str(devices),
