@@ -50,7 +50,8 @@ Side = tuple[ClosedJaxpr, list[Any]]
 def _with_residuals(traced: _Traced, num_res: int, moved: Sequence[bool]) -> Side:
     """Those values that a function closes over for which `moved` holds become residual arguments,
     behind the `num_res` that there are."""
-    consts, args = [], []
+    consts: list[Var] = []
+    args: list[Var] = []
     ins = traced.closed.jaxpr.invars
     for v, m in zip(ins, moved, strict=False):
         (args if m else consts).append(v)

@@ -71,7 +71,9 @@ def test_static_data(value: Any) -> None:
     assert again == value and type(again) is type(value) and repr(again) == repr(value)
 
 
-@pytest.mark.parametrize("value", [object(), {1, 2}, len, Point(1, 2), range], ids=lambda v: type(v).__name__)
+@pytest.mark.parametrize(
+    "value", [object(), {1, 2}, len, Point(1, 2), range], ids=lambda v: type(v).__name__
+)
 def test_other_static_data_is_refused(value: Any) -> None:
     with pytest.raises(ValueError, match="cannot be written to a file"):
         value_to_json(value)
