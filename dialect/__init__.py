@@ -10,9 +10,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-__all__ = ["DialectLibraryError", "kernel_call", "library", "register", "set_math_library"]
+__all__ = [
+    "DialectLibraryError",
+    "hear_llvm_remarks",
+    "hear_remarks",
+    "kernel_call",
+    "library",
+    "number_locations",
+    "register",
+    "set_math_library",
+]
 
 _CONTEXT_CAPSULE = b"mlir.ir.Context._CAPIPtr"
+_OPERATION_CAPSULE = b"mlir.ir.Operation._CAPIPtr"
 
 
 class DialectLibraryError(ImportError):
@@ -53,6 +63,12 @@ def library() -> ctypes.CDLL:
     lib.lingon_register.restype = None
     lib.lingon_set_math_library.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
     lib.lingon_set_math_library.restype = None
+    lib.lingon_hear_remarks.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+    lib.lingon_hear_remarks.restype = ctypes.c_bool
+    lib.lingon_hear_llvm_remarks.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+    lib.lingon_hear_llvm_remarks.restype = None
+    lib.lingon_number_locations.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+    lib.lingon_number_locations.restype = None
     return lib
 
 
@@ -63,13 +79,37 @@ def register(context: Any) -> None:
         DialectLibraryError: the C++ library is missing.
         TypeError: `context` is not an `mlir.ir.Context`.
     """
-    capsule = getattr(context, "_CAPIPtr", None)
-    if capsule is None:
+    if getattr(context, "_CAPIPtr", None) is None:
         raise TypeError(f"register expects an mlir.ir.Context, got {type(context).__name__}")
+    library().lingon_register(_pointer(context, _CONTEXT_CAPSULE))
+
+
+def _pointer(thing: Any, capsule: bytes) -> int:
     get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
     get_pointer.restype = ctypes.c_void_p
     get_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-    library().lingon_register(get_pointer(capsule, _CONTEXT_CAPSULE))
+    return get_pointer(thing._CAPIPtr, capsule)
+
+
+def hear_remarks(context: Any, listener: Any) -> None:
+    """Passes that run in `context` hand their remarks to `listener`, or to nobody if it is None.
+
+    `listener` is a ctypes function (kind, pass, text, places, done); it must live until another one
+    is set. The context must not use threads: they would wait for Python's lock. See Remarks.cpp.
+    """
+    if not library().lingon_hear_remarks(_pointer(context, _CONTEXT_CAPSULE), listener):
+        raise RuntimeError("MLIR refused to stream its remarks")
+
+
+def hear_llvm_remarks(module: int, listener: Any) -> None:
+    """What LLVM says about the loops of a module (an LLVMModuleRef) goes to `listener`."""
+    library().lingon_hear_llvm_remarks(module, listener)
+
+
+def number_locations(operation: Any, listener: Any) -> None:
+    """Replaces the locations below an `mlir.ir.Operation` by numbers; `listener` (number, places)
+    is told what each stands for."""
+    library().lingon_number_locations(_pointer(operation, _OPERATION_CAPSULE), listener)
 
 
 def set_math_library(text: str) -> None:

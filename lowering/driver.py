@@ -161,6 +161,12 @@ class Lowering:
         self.record.add("asm", "codegen", started)
         return code
 
+    @property
+    def llvm_module(self) -> int:
+        """Handle (an LLVMModuleRef) of the LLVM module, from stage llvm on."""
+        assert self._llvm is not None
+        return self._llvm.module
+
     def imports(self) -> list[str]:
         """Names of the functions that the LLVM module calls and does not define."""
         assert self._llvm is not None

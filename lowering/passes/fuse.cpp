@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Registration.h"
+#include "remarks.h"
 #include "structured.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -87,9 +88,8 @@ struct Unit {
 
 class BlockFuser {
 public:
-  BlockFuser(Block &block, bool remarks)
-      : block(block), context(block.getParentOp()->getContext()),
-        remarks(remarks) {}
+  explicit BlockFuser(Block &block)
+      : block(block), context(block.getParentOp()->getContext()) {}
   void run();
 
 private:
@@ -139,7 +139,6 @@ private:
 
   Block &block;
   MLIRContext *context;
-  bool remarks;
   StringRef refusal; ///< why the last tryJoin failed
   DenseMap<Operation *, std::unique_ptr<Node>> nodes;
   SmallVector<Node *> ordered;
@@ -459,10 +458,12 @@ void BlockFuser::place(Node &node) {
       tryJoin(node, best, false)) {
     // In the cluster of its producers.
   } else {
-    if (best >= 0 && remarks)
-      op.emitRemark("not fused with its producer: ")
+    if (best >= 0)
+      lingon::missed(op.getLoc(), lingon::kNotFused, "lingon-fuse")
+          << StringRef("not in the loop of its producer: ")
           << (requiredBesides > clusters[best].depth
-                  ? "another operand needs the producer's result first"
+                  ? StringRef("another operand needs the producer's result "
+                              "first")
                   : refusal);
     for (const Source &source : node.sources) {
       if (node.cluster >= 0)
@@ -950,8 +951,6 @@ struct FusePass : public PassWrapper<FusePass, OperationPass<func::FuncOp>> {
                     complex::ComplexDialect, linalg::LinalgDialect,
                     tensor::TensorDialect>();
   }
-  Option<bool> remarks{*this, "remarks", llvm::cl::init(false),
-                       llvm::cl::desc("say why operations were not fused")};
 
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
@@ -973,7 +972,7 @@ struct FusePass : public PassWrapper<FusePass, OperationPass<func::FuncOp>> {
         (void)linalg::generalizeNamedOp(rewriter, op);
     }
     for (Block *block : blocks)
-      BlockFuser(*block, remarks).run();
+      BlockFuser(*block).run();
   }
 };
 

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Registration.h"
+#include "remarks.h"
 #include "structured.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -24,6 +25,8 @@
 using namespace mlir;
 
 namespace {
+
+constexpr StringLiteral kPassName = "lingon-fuse-rows";
 
 constexpr unsigned kMaxMembers = 64;
 constexpr unsigned kMaxGroupOperands = 48;
@@ -66,9 +69,9 @@ std::optional<unsigned> plainDim(AffineExpr expr) {
 
 class BlockGrouper {
 public:
-  BlockGrouper(Block &block, int64_t maxRowBytes, bool remarks)
+  BlockGrouper(Block &block, int64_t maxRowBytes)
       : block(block), context(block.getParentOp()->getContext()),
-        maxRowBytes(maxRowBytes), remarks(remarks) {}
+        maxRowBytes(maxRowBytes) {}
   void run();
 
 private:
@@ -83,11 +86,10 @@ private:
   int levelOf(Value value);
   void schedule();
   void emit(Group &group);
-  void refuse(const Node &node, const Twine &reason) {
-    if (remarks)
-      linalg::GenericOp(node.op).emitRemark("not in the row loop of its "
-                                            "producers: ")
-          << reason;
+  void refuse(const Node &node, StringRef reason) {
+    lingon::missed(linalg::GenericOp(node.op).getLoc(), lingon::kNotFused,
+                   kPassName)
+        << StringRef("not in the row loop of its producers: ") << reason;
   }
 
   Node *nodeOf(Value value) {
@@ -103,7 +105,6 @@ private:
   Block &block;
   MLIRContext *context;
   int64_t maxRowBytes;
-  bool remarks;
   DenseMap<Operation *, std::unique_ptr<Node>> nodes;
   std::vector<Group> groups;
   DenseMap<Operation *, int> levels;
@@ -424,6 +425,7 @@ void BlockGrouper::emit(Group &group) {
     inside.insert(member->op);
   }
   Location loc = FusedLoc::get(context, locations);
+  lingon::achieved(loc, lingon::kNotFused, kPassName);
 
   // The results that are used outside become results of the loop.
   SmallVector<OpResult> external;
@@ -617,7 +619,7 @@ struct FuseRowsPass
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FuseRowsPass)
   FuseRowsPass() = default;
   FuseRowsPass(const FuseRowsPass &other) : PassWrapper(other) {}
-  StringRef getArgument() const final { return "lingon-fuse-rows"; }
+  StringRef getArgument() const final { return kPassName; }
   StringRef getDescription() const final {
     return "one loop over rows for groups such as softmax and layernorm";
   }
@@ -629,8 +631,6 @@ struct FuseRowsPass
   Option<int64_t> maxRowBytes{
       *this, "max-row-bytes", llvm::cl::init(128 * 1024),
       llvm::cl::desc("bound of the temporaries of one row")};
-  Option<bool> remarks{*this, "remarks", llvm::cl::init(false),
-                       llvm::cl::desc("say why groups were not formed")};
 
   void runOnOperation() override {
     SmallVector<Block *> blocks;
@@ -642,7 +642,7 @@ struct FuseRowsPass
           blocks.push_back(&inner);
     });
     for (Block *block : blocks)
-      BlockGrouper(*block, maxRowBytes, remarks).run();
+      BlockGrouper(*block, maxRowBytes).run();
     unshareFills();
   }
 

@@ -11,6 +11,7 @@
 #include "Registration.h"
 #include "buffers.h"
 #include "destinations.h"
+#include "remarks.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -19,6 +20,8 @@
 using namespace mlir;
 
 namespace {
+
+constexpr StringLiteral kPassName = "lingon-loop-buffers";
 
 /// The buffer that `value` is, looking through casts and through conditionals
 /// whose branches all give the same.
@@ -49,7 +52,7 @@ Value resolved(Value value) {
 struct LoopBuffersPass
     : public PassWrapper<LoopBuffersPass, OperationPass<func::FuncOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LoopBuffersPass)
-  StringRef getArgument() const final { return "lingon-loop-buffers"; }
+  StringRef getArgument() const final { return kPassName; }
   StringRef getDescription() const final {
     return "replace buffers carried by loops with buffers made before them";
   }
@@ -76,7 +79,11 @@ struct LoopBuffersPass
     Value buffer = memref::AllocOp::create(
         builder, loc, MemRefType::get(type.getShape(), type.getElementType()),
         builder.getI64IntegerAttr(64));
-    memref::CopyOp::create(builder, loc, init, buffer);
+    memref::CopyOp::create(
+        builder,
+        lingon::because(loc, kPassName,
+                        "a loop needs memory of its own for what it carries"),
+        init, buffer);
     return buffer;
   }
 
@@ -124,6 +131,9 @@ struct LoopBuffersPass
       if (overwritten)
         sources[i] = ownBuffer(builder, loc, source);
     }
+    loc = lingon::because(loc, kPassName,
+                          "an iteration of the loop makes what it hands on in "
+                          "other memory than it was given");
     for (auto [source, target] : llvm::zip(sources, targets))
       memref::CopyOp::create(builder, loc, source, target);
   }

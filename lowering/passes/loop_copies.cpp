@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Registration.h"
+#include "remarks.h"
 #include "structured.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -58,8 +59,12 @@ struct LoopCopiesPass
     auto type = cast<RankedTensorType>(value.getType());
     auto fill = value.getDefiningOp<linalg::FillOp>();
     if (!fill || !fill.getOutputs()[0].getDefiningOp<tensor::EmptyOp>())
-      return bufferization::AllocTensorOp::create(builder, loc, type,
-                                                  ValueRange{}, value);
+      return bufferization::AllocTensorOp::create(
+          builder,
+          lingon::because(loc, "lingon-loop-copies",
+                          "each iteration of the loop writes to a part of it, "
+                          "and the next one reads it as it was"),
+          type, ValueRange{}, value);
     Value empty = tensor::EmptyOp::create(builder, loc, type.getShape(),
                                           type.getElementType());
     return linalg::FillOp::create(builder, loc, fill.getInputs(),

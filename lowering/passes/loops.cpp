@@ -11,6 +11,7 @@
 
 #include "Registration.h"
 #include "buffers.h"
+#include "remarks.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -27,6 +28,8 @@
 using namespace mlir;
 
 namespace {
+
+constexpr StringLiteral kPassName = "lingon-loops";
 
 /// Elements per block where an innermost parallel loop is cut.
 constexpr int64_t kSmallestInnerBlock = 256, kLargestInnerBlock = 2048;
@@ -98,6 +101,7 @@ private:
   void emitBody(SmallVector<Value> &accumulators);
   void emitFillLoops(unsigned output, unsigned level);
   void emitPartials();
+  void saySerial();
   std::pair<Value, Value> bounds(const Loop &loop);
 
   unsigned outputCount() const { return operands.size() - inputCount; }
@@ -670,6 +674,25 @@ void NestBuilder::emitParallel() {
   emitLevel(parallelLoops, accumulators);
 }
 
+/// Why a nest that stands alone has no parallel loop.
+void NestBuilder::saySerial() {
+  int64_t total = 1;
+  for (int64_t extent : extents)
+    total *= extent;
+  auto remark = lingon::missed(loc, lingon::kSerial, kPassName);
+  unsigned inner = loops.back().dim;
+  if (!reduction[inner])
+    remark << remark::add("the only dimension that is not reduced is the "
+                          "innermost one, of {0} elements",
+                          extents[inner]);
+  else if (total < 2 * kReductionBlock)
+    remark << remark::add("too little work for several threads: a reduction "
+                          "of {0} elements, of at least {1}",
+                          total, 2 * kReductionBlock);
+  else
+    remark << "partial results of this reduction cannot be combined";
+}
+
 LogicalResult NestBuilder::run() {
   readOperation();
   for (int64_t extent : extents) {
@@ -699,6 +722,8 @@ LogicalResult NestBuilder::run() {
   } else {
     if (partialMode)
       emitPartials();
+    else if (allowParallel && parallelLoops == 0)
+      saySerial();
     SmallVector<Value> accumulators;
     if (parallelLoops > 0 && allowParallel)
       emitParallel();
@@ -752,7 +777,7 @@ constexpr int64_t kCopyBytes = 1 << 18;
 
 struct LoopsPass : public PassWrapper<LoopsPass, OperationPass<func::FuncOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LoopsPass)
-  StringRef getArgument() const final { return "lingon-loops"; }
+  StringRef getArgument() const final { return kPassName; }
   StringRef getDescription() const final {
     return "lower linalg on memrefs to loops that vectorise";
   }
@@ -764,6 +789,14 @@ struct LoopsPass : public PassWrapper<LoopsPass, OperationPass<func::FuncOp>> {
 
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
+    getOperation().walk<WalkOrder::PreOrder>([](Operation *op) {
+      if (isa<linalg::LinalgOp>(op))
+        return WalkResult::skip();
+      if (isa<scf::ForOp, scf::WhileOp>(op))
+        lingon::missed(op->getLoc(), lingon::kSerial, kPassName)
+            << "a loop of the program: its iterations follow one another";
+      return WalkResult::advance();
+    });
     SmallVector<memref::CopyOp> copies;
     getOperation().walk([&](memref::CopyOp op) { copies.push_back(op); });
     for (memref::CopyOp copy : copies)
@@ -815,6 +848,7 @@ struct LoopsPass : public PassWrapper<LoopsPass, OperationPass<func::FuncOp>> {
       return rewriter.eraseOp(copy);
     if (!source || !target || !source.hasStaticShape())
       return;
+    sayCopy(copy);
     auto contiguous = [](MemRefType type) {
       return memref::isStaticShapeAndContiguousRowMajor(type);
     };
@@ -835,6 +869,54 @@ struct LoopsPass : public PassWrapper<LoopsPass, OperationPass<func::FuncOp>> {
                                 linalg::YieldOp::create(b, loc, args[0]);
                               });
     rewriter.eraseOp(copy);
+  }
+
+  static bool isDonated(Value argument) {
+    auto number = cast<BlockArgument>(argument).getArgNumber();
+    auto function =
+        cast<FunctionOpInterface>(argument.getParentBlock()->getParentOp());
+    return static_cast<bool>(function.getArgAttr(number, "lingon.donated"));
+  }
+
+  /// Says that a copy is made, and why. What bufferization inserts has no
+  /// reason with it: then it follows from the buffers.
+  static void sayCopy(memref::CopyOp copy) {
+    auto because = lingon::reasonOf(copy.getLoc());
+    auto remark =
+        lingon::missed(copy.getLoc(), lingon::kCopy,
+                       because ? because->first : "one-shot-bufferize");
+    if (!remark)
+      return;
+    auto type = cast<MemRefType>(copy.getSource().getType());
+    Value source = lingon::bufferRoot(copy.getSource());
+    Value target = lingon::bufferRoot(copy.getTarget());
+    auto isPart = [](Value value, Value root) {
+      auto all = cast<MemRefType>(root.getType());
+      auto part = cast<MemRefType>(value.getType());
+      return part.getNumElements() != all.getNumElements();
+    };
+    std::string reason;
+    if (because)
+      reason = because->second.str();
+    else if (isPart(copy.getTarget(), target))
+      reason = "it becomes a part of a larger array";
+    else if (isPart(copy.getSource(), source))
+      reason = "it is a part of a larger array";
+    else if (lingon::isEntryArgument(source) &&
+             lingon::isEntryArgument(target) && target.hasOneUse())
+      reason = "an argument is returned as it is, and a result has memory of "
+               "its own";
+    else if (lingon::isEntryArgument(source))
+      reason = isDonated(source)
+                   ? "a donated argument is updated, and read or returned later"
+                   : "an argument is updated that the caller keeps: it is not "
+                     "donated";
+    else if (source.getDefiningOp<memref::GetGlobalOp>())
+      reason = "a constant is updated";
+    else
+      reason = "it is read again after it is updated, or is the result more "
+               "than once";
+    remark << remark::add("{0} bytes: {1}", lingon::bufferBytes(type), reason);
   }
 
   /// scf.forall over [0, n) with step 1, without results -> scf.parallel.

@@ -9,6 +9,7 @@
 
 #include "Registration.h"
 #include "buffers.h"
+#include "remarks.h"
 
 #include "mlir/Conversion/LLVMCommon/LoweringOptions.h"
 #include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
@@ -29,6 +30,7 @@ using namespace mlir;
 
 namespace {
 
+constexpr StringLiteral kPassName = "lingon-parallelize";
 constexpr StringLiteral kParallelFor = "lingon_rt_parallel_for";
 
 /// Work is counted in scalar operations; a vectorised one takes about 0.1 ns.
@@ -100,7 +102,7 @@ struct ParallelizePass
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ParallelizePass)
   ParallelizePass() = default;
   ParallelizePass(const ParallelizePass &other) : PassWrapper(other) {}
-  StringRef getArgument() const final { return "lingon-parallelize"; }
+  StringRef getArgument() const final { return kPassName; }
   StringRef getDescription() const final {
     return "outline parallel loops and run large ones on the thread pool";
   }
@@ -164,6 +166,17 @@ struct ParallelizePass
     }
     int64_t each = std::max<int64_t>(1, workOf(*loop.getBody()));
     int64_t total = saturatingMul(each, iterations);
+    if (!isStatic)
+      lingon::missed(loop.getLoc(), lingon::kSerial, kPassName)
+          << "its bounds are not constants";
+    else if (total < threshold)
+      lingon::missed(loop.getLoc(), lingon::kSerial, kPassName)
+          << remark::add("too little work for several threads: about {0} "
+                         "operations, of at least {1}",
+                         total, int64_t(threshold));
+    else if (iterations == 1)
+      lingon::missed(loop.getLoc(), lingon::kSerial, kPassName)
+          << "it has one iteration";
     if (!isStatic || total < outline ||
         !outlineLoop(loop, extents, iterations, each, total)) {
       makeSerial(loop);
@@ -266,8 +279,8 @@ struct ParallelizePass
                    int64_t iterations, int64_t each, int64_t total) {
     auto captured = captures(loop);
     if (!captured) {
-      loop.emitRemark("parallel loop stays serial: it uses a buffer that is "
-                      "not contiguous");
+      lingon::missed(loop.getLoc(), lingon::kSerial, kPassName)
+          << "it uses a buffer that is not contiguous";
       return false;
     }
     MLIRContext *context = &getContext();

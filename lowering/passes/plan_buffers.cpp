@@ -11,6 +11,7 @@
 
 #include "Registration.h"
 #include "buffers.h"
+#include "remarks.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/Transforms/BufferViewFlowAnalysis.h"
@@ -106,8 +107,8 @@ struct PlanBuffersPass
          parent = parent->getParentOp())
       if (isa<scf::ParallelOp>(parent)) {
         parent->setAttr("lingon.serial", UnitAttr::get(parent->getContext()));
-        parent->emitRemark("parallel loop stays serial: it makes a buffer in "
-                           "each iteration that is too large for the stack");
+        lingon::missed(parent->getLoc(), lingon::kSerial, "lingon-plan-buffers")
+            << "each iteration makes a buffer that is too large for the stack";
       }
   }
 

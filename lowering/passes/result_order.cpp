@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Registration.h"
+#include "remarks.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -177,10 +178,12 @@ struct ResultOrderPass
           before[i].remove(j);
         MaterializeInDestinationOp store = stores[j];
         OpBuilder builder(begin);
+        Location loc =
+            lingon::because(store.getLoc(), "lingon-result-order",
+                            "results are computed in each other's memory");
         store.getSourceMutable().set(bufferization::AllocTensorOp::create(
-            builder, store.getLoc(),
-            cast<RankedTensorType>(store.getSource().getType()), ValueRange{},
-            store.getSource()));
+            builder, loc, cast<RankedTensorType>(store.getSource().getType()),
+            ValueRange{}, store.getSource()));
         continue;
       }
       Operation *store = stores[*ready];
