@@ -122,7 +122,10 @@ def to_global(x: Any, mesh: Mesh, spec: PartitionSpec) -> Any:
 
 
 def to_local(x: Any, mesh: Mesh, spec: PartitionSpec) -> Any:
-    """This process' part of an array that is cut over a mesh. The counterpart of `to_global`."""
+    """This process' part of an array that is cut over a mesh, with a strong type.
+
+    The counterpart of `to_global`.
+    """
     base = getattr(x, "_base_array", None)
     if base is not None:
         return x.dtype.wrap(to_local(base, mesh, spec))
@@ -132,7 +135,7 @@ def to_local(x: Any, mesh: Mesh, spec: PartitionSpec) -> Any:
     shape = list(x.shape)
     for axis, (n, k) in enumerate(zip(target.tiles(), own.tiles(), strict=True)):
         shape[axis] = shape[axis] // n * k
-    return assemble(tuple(shape), own, whole._shards, x.weak_type)
+    return assemble(tuple(shape), own, whole._shards)
 
 
 def shards(x: ArrayImpl) -> list[Shard]:
