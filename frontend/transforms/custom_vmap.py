@@ -239,6 +239,8 @@ def _dce(eqn: Any, used: Sequence[bool]) -> Any:
     call, _ = dce_closed(eqn.params["call"], tuple(used))
     if not call.jaxpr.outvars and not call.effects:
         return None
+    if all(used):
+        return eqn
     outs = [a for a, u in zip(eqn.params["call"].jaxpr.outvars, used, strict=True) if u]
     whole = eqn.params["call"]
     return eqn.replace(

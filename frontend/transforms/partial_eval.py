@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..core.interpreter import eval_jaxpr
@@ -124,9 +125,10 @@ def partial_eval_jaxpr(
 def dce_jaxpr(
     jaxpr: Jaxpr, used_outputs: Sequence[bool], keep_inputs: bool = False
 ) -> tuple[Jaxpr, list[bool]]:
-    """Remove equations whose results are not used and that have no effects.
+    """Remove equations whose results are not used and that have no effects, at any depth.
 
-    Returns the jaxpr restricted to the used outputs (and to the inputs it still reads, unless
+    Equations that carry jaxprs are changed by their primitive's `dce` rule; those without one keep
+    their operands and results. Returns the jaxpr restricted to the used outputs (and to the inputs it still reads, unless
     `keep_inputs`), and which inputs it reads.
     """
     live: set[Var] = {
@@ -137,13 +139,14 @@ def dce_jaxpr(
         used = [v in live for v in eqn.outvars]
         if not any(used) and not eqn.effects:
             continue
-        new = eqn
-        if eqn.primitive.dce is not None and not all(used):
-            new = eqn.primitive.dce(eqn, used)
+        params = _pruned_params(eqn.params)
+        new = eqn if params is eqn.params else eqn.replace(params=params)
+        if eqn.primitive.dce is not None and not (all(used) and _reads_all(params)):
+            new = eqn.primitive.dce(new, used)
             if new is None:
                 continue
         elif not all(used):
-            new = eqn.replace(
+            new = new.replace(
                 outvars=[
                     v if u else DropVar(v.aval) for v, u in zip(eqn.outvars, used, strict=True)
                 ]
@@ -160,6 +163,45 @@ def dce_jaxpr(
     outvars = [a for a, u in zip(jaxpr.outvars, used_outputs, strict=True) if u]
     constvars = jaxpr.constvars
     return Jaxpr(constvars, invars, outvars, eqns, debug_info=jaxpr.debug_info), used_inputs
+
+
+def _closed_jaxprs(v: Any) -> Iterator[ClosedJaxpr]:
+    for x in v if isinstance(v, (tuple, list)) else (v,):
+        if isinstance(x, ClosedJaxpr):
+            yield x
+
+
+def _reads_all(params: dict[str, Any]) -> bool:
+    """Whether the jaxprs among an equation's parameters read all of their inputs."""
+    return all(all(_pruned(c)[1]) for v in params.values() for c in _closed_jaxprs(v))
+
+
+def _pruned(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[bool]]:
+    """The jaxpr with the same inputs and outputs, without dead code, and which inputs it reads."""
+
+    def make() -> tuple[ClosedJaxpr | None, list[bool]]:
+        jaxpr, read = dce_jaxpr(closed.jaxpr, [True] * len(closed.jaxpr.outvars), True)
+        same = len(jaxpr.eqns) == len(closed.eqns)
+        if same and all(map(operator.is_, jaxpr.eqns, closed.eqns)):
+            return None, read
+        return closed.replace(jaxpr=jaxpr), read
+
+    new, read = closed.derived("pruned", make)
+    return closed if new is None else new, read
+
+
+def _pruned_params(params: dict[str, Any]) -> dict[str, Any]:
+    """Parameters with pruned jaxprs; the same object if nothing changes."""
+    changed = {}
+    for k, v in params.items():
+        if all(_pruned(c)[0] is c for c in _closed_jaxprs(v)):
+            continue
+        if isinstance(v, ClosedJaxpr):
+            changed[k] = _pruned(v)[0]
+            continue
+        items = [_pruned(x)[0] if isinstance(x, ClosedJaxpr) else x for x in v]
+        changed[k] = v._make(items) if hasattr(v, "_make") else type(v)(items)
+    return {**params, **changed} if changed else params
 
 
 def dce_closed(
