@@ -92,7 +92,9 @@ make = jax.make_array_from_process_local_data
 data = np.arange(4.0, dtype="float32") + 10 * p
 a = make(cut, data)
 show("array", lambda: a)
-show("all shards", lambda: [(s.device, s.index, s.data is None) for s in a.global_shards])
+show(
+    "all shards", lambda: {f"{plain(s.device)} {s.index} {s.data is None}" for s in a.global_shards}
+)
 show("devices of it", lambda: a.devices())
 show("str", lambda: (str(a), f"{a}"))
 for name in ("asarray", "sum"):
