@@ -14,6 +14,7 @@ from .stages import STAGES, Stage, stage
 
 if TYPE_CHECKING:
     from .program import CompiledProgram, LoweredProgram, compile_jaxpr, lower_jaxpr
+    from .remarks import Remark, Remarks
     from .saved import SavedProgramError, load_program, save_program
 
 __all__ = [
@@ -21,6 +22,8 @@ __all__ = [
     "CompilationError",
     "CompiledProgram",
     "LoweredProgram",
+    "Remark",
+    "Remarks",
     "SavedProgramError",
     "Stage",
     "UsageError",
@@ -37,6 +40,10 @@ def __getattr__(name: str) -> Any:
         from . import program
 
         return getattr(program, name)
+    if name in ("Remark", "Remarks"):
+        from . import remarks
+
+        return getattr(remarks, name)
     if name in ("SavedProgramError", "load_program", "save_program"):
         from . import saved
 

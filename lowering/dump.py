@@ -3,6 +3,7 @@
     mlir-dump FILE.py::FUNCTION --args 'f32[8,128],f32[128]' [--to STAGE]
     mlir-dump FILE.mlir [--from STAGE] [--to STAGE] [--passes 'PASS,PASS(...)']
     mlir-dump FILE.ll [--passes 'PASS,...'] [--to STAGE]
+    mlir-dump FILE.py::FUNCTION --args 'f32[8,128]' --why
 
 Stages, by name or number: 0 jaxpr, 1 linalg, 2 fused, 3 bufferized, 4 loops, 5 llvm-dialect,
 6 llvm, 7 llvm-opt, 8 asm.
@@ -22,6 +23,7 @@ from .argument_spec import is_leaf, parse_args
 from .driver import Lowering
 from .errors import CompilationError, UsageError
 from .pipelines import PIPELINES, Pipeline, pipeline, split_passes
+from .remarks import explain
 from .stages import STAGES, Stage, stage
 
 _SUFFIXES = {"jaxpr": ".jaxpr", "mlir": ".mlir", "llvm": ".ll", "asm": ".s"}
@@ -74,6 +76,12 @@ def _parser() -> argparse.ArgumentParser:
     add("--changed", action="store_true", help="print after each pass that changed the program")
     add("--timing", action="store_true", help="print the milliseconds of each pass")
     add("--stats", action="store_true", help="print counts: allocations, copies, kernels, flops")
+    add(
+        "--why",
+        action="store_true",
+        help="print what was not fused, copied, left serial, scalar or whole, with the source line "
+        "and the reason",
+    )
     add("--locations", action="store_true", help="keep source locations in the text")
     add("--list-stages", action="store_true", help="list the stages and exit")
     add("--show-pipeline", action="store_true", help="print the passes of --target and exit")
@@ -88,6 +96,10 @@ def _run(options: argparse.Namespace) -> int:
     if options.show_pipeline:
         print(chosen.describe())
         return 0
+    if options.why and (options.to or options.passes or options.dir or options.changed):
+        raise UsageError(
+            "--why prints no program: it goes without --to, --passes, --dir, --changed"
+        )
     if options.input is None:
         raise UsageError("nothing to dump: give FILE.py::FUNCTION, FILE.mlir or FILE.ll")
     start = stage(options.start) if options.start is not None else None
@@ -100,6 +112,9 @@ def _run(options: argparse.Namespace) -> int:
     text = sys.stdin.read() if name == "-" else _read(name)
     if start is None:
         start = stage("llvm" if name.endswith(".ll") else "linalg")
+    if options.why:
+        print(explain(text, start=start, pipeline=chosen))
+        return 0
     if options.passes is not None:
         goal = goal or start
     return _dump_text(options, chosen, text, start, goal or stage("asm"))
@@ -117,6 +132,13 @@ def _dump_function(
         raise UsageError("--passes goes with a .mlir or .ll file")
     if start is not None and goal is not None and start.number > goal.number:
         raise UsageError(f"--from {start} lies behind --to {goal}")
+    if options.why:
+        import lingon
+
+        target, avals = function_and_avals(file, function, options.args, options.transform)
+        jitted = lingon.jit(target, compiler_options={"pipeline": chosen.name})
+        print(jitted.lower(*avals).why())
+        return 0
     goal = goal or start or stage("asm")
     closed = trace_function(file, function, options.args, options.transform)
     folder = _folder(options.dir)
@@ -165,7 +187,7 @@ def _dump_text(
         for each in shown:
             lowering.advance(each)
             if changes is None and not (options.stats and folder is None):
-                _show(each, lowering.text(), folder, headed)
+                _show(each, lowering.text(debug_info=options.locations), folder, headed)
     if options.timing:
         _print_timing(lowering)
     if options.stats:
@@ -229,7 +251,17 @@ def _read(name: str) -> str:
 
 
 def trace_function(file: str, function: str, args: str | None, transforms: Sequence[str]) -> Any:
-    """The closed jaxpr of FILE.py::FUNCTION.
+    """The closed jaxpr of FILE.py::FUNCTION. Raises as `function_and_avals` does."""
+    import lingon
+
+    target, avals = function_and_avals(file, function, args, transforms)
+    return lingon.make_jaxpr(target)(*avals)
+
+
+def function_and_avals(
+    file: str, function: str, args: str | None, transforms: Sequence[str]
+) -> tuple[Callable[..., Any], list[Any]]:
+    """FILE.py::FUNCTION, transformed, and what stands for its arguments.
 
     Raises:
         UsageError: no such file, function or transformation, or bad or missing `args`.
@@ -245,8 +277,7 @@ def trace_function(file: str, function: str, args: str | None, transforms: Seque
         target = wrap(target)
     if args is None:
         raise UsageError("--args is missing: give shapes and dtypes, as --args 'f32[8,128],i32'")
-    avals = [_shaped(lingon, item) for item in parse_args(args)]
-    return lingon.make_jaxpr(target)(*avals)
+    return target, [_shaped(lingon, item) for item in parse_args(args)]
 
 
 def _shaped(lingon: Any, item: Any) -> Any:

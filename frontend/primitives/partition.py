@@ -100,7 +100,7 @@ class Part:
 
     def __init__(self, mesh: Mesh):
         self.mesh = mesh
-        self.reasons: dict[str, None] = {}
+        self.reasons: dict[str, spmd.Reason] = {}
 
     def divides(self, shape: Sequence[int], cuts: Cuts) -> bool:
         """Whether a shape can be cut so."""
@@ -139,7 +139,7 @@ class Part:
     ) -> tuple[Sequence[Any], Sequence[Cuts]]:
         """One equation on parts."""
         params = eqn.params
-        if (primitive.partition is not None and any(any(c) for c in cuts)) or names_one(eqn):
+        if tells_of_parts(eqn) or (primitive.partition is not None and any(any(c) for c in cuts)):
             found = primitive.partition(self, primitive, args, cuts, params)
             if found is not None:
                 return found
@@ -162,9 +162,8 @@ class Part:
 
     def note(self, primitive: Any, why: str) -> None:
         """Say why a value is gathered."""
-        info = source_info.current()
-        where = f" at {info.summary()}" if info.summary() else ""
-        self.reasons[f"{primitive.name}{where}: operands are gathered: {why}"] = None
+        reason = spmd.Reason(primitive.name, source_info.current(), why)
+        self.reasons.setdefault(str(reason), reason)
 
     def elementwise(self, primitive: Any, args: list[Any], cuts: list[Cuts], params: dict) -> Any:
         """Elementwise: operands are brought to the cuts of the one that is cut most."""
@@ -206,16 +205,16 @@ class Part:
 
     def inside(self, params: dict) -> dict:
         """Parameters whose jaxprs are run by every device on whole values."""
-        if not any(names_mesh(j) for j in subjaxprs(params)):
+        if not any(wants_rules(j) for j in subjaxprs(params)):
             return params
         return {k: self._inside(v) for k, v in params.items()}
 
     def _inside(self, v: Any) -> Any:
         if isinstance(v, (tuple, list)):
             return type(v)(self._inside(x) for x in v)
-        if isinstance(v, ClosedJaxpr) and names_mesh(v.jaxpr):
+        if isinstance(v, ClosedJaxpr) and wants_rules(v.jaxpr):
             return v.derived(("on whole values", self.mesh), lambda: self._on_whole(v))
-        if isinstance(v, Jaxpr) and names_mesh(v):
+        if isinstance(v, Jaxpr) and wants_rules(v):
             return self._on_whole(ClosedJaxpr(v, ())).jaxpr
         return v
 
@@ -235,12 +234,18 @@ def names_one(eqn: Any) -> bool:
     return p.mesh_of is not None and p.mesh_of(eqn.params) is not None
 
 
-def names_mesh(jaxpr: Jaxpr) -> bool:
-    """Whether a jaxpr has, at any depth, equations that name a mesh."""
+def tells_of_parts(eqn: Any) -> bool:
+    """Whether an equation's rule is wanted even if its operands are whole: it names a mesh, or is
+    there for nothing but its rule."""
+    return names_one(eqn) or (eqn.primitive.partition is not None and not eqn.outvars)
+
+
+def wants_rules(jaxpr: Jaxpr) -> bool:
+    """Whether a jaxpr has, at any depth, equations whose rules are wanted in any case."""
     for eqn in jaxpr.eqns:
-        if names_one(eqn):
+        if tells_of_parts(eqn):
             return True
-        if any(names_mesh(j) for j in subjaxprs(eqn.params)):
+        if any(wants_rules(j) for j in subjaxprs(eqn.params)):
             return True
     return False
 
@@ -295,7 +300,10 @@ def partition(
     with extend_axis_env(mesh.shape_tuple):
         local = trace_to_closed(f, avals, closed.jaxpr.debug_info)
     return spmd.Partitioned(
-        local, [spec_of(c) for c in chosen], [spec_of(c) for c in found], list(part.reasons)
+        local,
+        [spec_of(c) for c in chosen],
+        [spec_of(c) for c in found],
+        list(part.reasons.values()),
     )
 
 

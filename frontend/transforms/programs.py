@@ -132,6 +132,10 @@ class Program:
             )
         return compiled
 
+    def why(self) -> lowering.Remarks:
+        """What keeps the program from being faster: see `lowering.Remark`."""
+        return self.lowered.why()
+
     def __call__(self, args: Sequence[Any], again: Callable[..., Any] | None = None) -> list[Any]:
         """Run on concrete arrays.
 

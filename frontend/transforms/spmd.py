@@ -10,10 +10,11 @@ from __future__ import annotations
 import logging
 import zlib
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+from ... import lowering
 from ...runtime import ArrayImpl, SpmdExecutable
-from ..core import config, dtypes, eager, placement
+from ..core import config, dtypes, eager, placement, source_info
 from ..core.devices import number_of, process_index
 from ..core.jaxpr import ClosedJaxpr, subjaxprs
 from ..core.mesh import Mesh, NamedSharding, PartitionSpec
@@ -26,6 +27,24 @@ from .programs import lower_on_devices
 log = logging.getLogger("lingon")
 
 
+class Reason(NamedTuple):
+    """Why an operation is computed on whole arrays."""
+
+    operation: str
+    source: source_info.SourceInfo
+    why: str
+
+    def __str__(self) -> str:
+        where = f" at {self.source.summary()}" if self.source.summary() else ""
+        return f"{self.operation}{where}: operands are gathered: {self.why}"
+
+    def remark(self) -> lowering.Remark:
+        """The same as what passes say about a program."""
+        source = f"{self.source.file}:{self.source.line}" if self.source.summary() else ""
+        reason = f"the operands of {self.operation} are gathered: {self.why}"
+        return lowering.Remark("not partitioned", reason, source, "jaxpr", "partition")
+
+
 class Partitioned:
     """What partitioning a jaxpr gives: the local jaxpr, where its inputs and outputs are cut, and
     why operations run on whole arrays."""
@@ -35,7 +54,7 @@ class Partitioned:
         local: ClosedJaxpr,
         in_specs: Sequence[PartitionSpec],
         out_specs: Sequence[PartitionSpec],
-        reasons: Sequence[str],
+        reasons: Sequence[Reason],
     ):
         self.local, self.in_specs, self.out_specs = local, tuple(in_specs), tuple(out_specs)
         self.reasons = tuple(reasons)
@@ -114,6 +133,10 @@ class SpmdProgram:
         self.in_shardings = [NamedSharding(mesh, s) for s in parts.in_specs]
         self.out_shardings = [NamedSharding(mesh, s) for s in parts.out_specs]
         self.plain_out = is_plain(self.out_avals)
+
+    def why(self) -> lowering.Remarks:
+        """What keeps the program from being faster: see `lowering.Remark`."""
+        return lowering.Remarks([*(r.remark() for r in self.reasons), *self.lowered.why()])
 
     def __call__(self, args: Sequence[Any], again: Any = None) -> list[Any]:
         """Run on concrete arrays, which are brought to the devices where they are not there."""

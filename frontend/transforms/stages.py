@@ -244,6 +244,15 @@ class Lowered(Stage):
         """The text of a stage; MLIR on tensors by default."""
         return self.as_text(dialect)
 
+    def why(self) -> lowering.Remarks:
+        """Why the program is not as fast as it could be, as records that print one a line.
+
+        Each has `kind` ("not fused", "copy", "serial loop", "not vectorised", "not partitioned"),
+        `reason`, `source` (the user's line, `file.py:12`), `stage`, `pass_name` and `count`. Lowers
+        the program to find out.
+        """
+        return self._lowered.why()
+
     def cost_analysis(self) -> dict[str, float]:
         """Floating-point operations and bytes accessed."""
         return self._lowered.lowered.cost_analysis()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from on_devices import run
 
 
@@ -27,14 +29,16 @@ def test_what_is_computed_whole_and_why() -> None:
         whole = lambda v: jnp.sort(v, 0) + lax.fori_loop(0, 2, lambda i, c: c + 1, v)
         for f in (parts, whole):
             lowered = jax.jit(f, in_shardings=cut).lower(jnp.ones((8, 3)))
-            for reason in lowered._lowered.reasons:
-                print(reason)
+            for remark in lowered.why():
+                if remark.kind == "not partitioned":
+                    print(remark)
             print(lowered.compile().output_shardings.spec)
         """
     ).splitlines()
     assert out[0] == "P('i',)"
-    assert out[1].startswith("sort at ") and out[1].endswith("along dimension 0, which is cut")
-    assert "operands are gathered: no rule says" in out[2]
+    assert re.search(r":\d+: not partitioned: the operands of sort are gathered: ", out[1])
+    assert out[1].endswith("along dimension 0, which is cut [partition]")
+    assert "are gathered: no rule says" in out[2]
     assert out[3] == "P()"
 
 
