@@ -13,9 +13,12 @@ import numpy as np
 
 from .core import pytree
 from .core.avals import is_valid_value
+from .core.devices import Sharding
 from .core.effects import debug_effect, ordered_debug_effect
 from .core.source_info import is_user_code
 from .primitives.callbacks import PrintFormatter, debug_callback_p, debug_print_p
+from .primitives.inspect_sharding import inspect_sharding_p
+from .sharding_text import sharding_text
 
 log_name = __name__
 
@@ -167,6 +170,61 @@ def _fields_only(fmt: str) -> str:
     return "".join(out)
 
 
+def inspect_array_sharding(value: Any, *, callback: Callable[[Sharding], None]) -> None:
+    """Call `callback(sharding)` with the sharding of each array in the pytree `value`.
+
+    It is called as soon as the sharding is known: at once for arrays, while a jitted function is
+    compiled for values in it. It is not called again when the compiled function runs. Values
+    of programs on one device have a SingleDeviceSharding. Raises AttributeError for concrete values
+    that are no arrays of ours.
+    """
+    for x in pytree.tree_leaves(value):
+        inspect_sharding_p.bind(x, callback=callback)
+
+
+def visualize_sharding(
+    shape: Sequence[int],
+    sharding: Sharding,
+    *,
+    use_color: bool = True,
+    scale: float = 1.0,
+    min_width: int = 9,
+    max_width: int = 80,
+    color_map: Any = None,
+) -> None:
+    """Print which devices have which parts of an array of one or two dimensions.
+
+    The table is plain text, of characters for lines; `use_color` and `color_map` have no effect.
+    It has the array's proportions, times `scale`. Columns have between `min_width` and `max_width`
+    characters, and more where the devices' numbers need them.
+
+    Raises ValueError for other numbers of dimensions, and for a shape that cannot be cut so.
+    """
+    print(sharding_text(shape, sharding, scale, min_width, max_width))
+
+
+def visualize_array_sharding(arr: Any, **kwargs: Any) -> None:
+    """Print which devices have which parts of an array, as soon as it is known.
+
+    See `inspect_array_sharding` and `visualize_sharding`, which takes the options.
+    """
+    shape = np.shape(arr)
+    if len(shape) not in (1, 2):
+        raise ValueError("`visualize_sharding` only works for shapes with 1 and 2 dimensions.")
+
+    def show(sharding: Sharding) -> None:
+        visualize_sharding(shape, sharding, **kwargs)
+
+    inspect_array_sharding(arr, callback=show)
+
+
 debug_log = functools.partial(debug_print, _use_logging=True)
 
-__all__ = ["debug_callback", "debug_log", "debug_print"]
+__all__ = [
+    "debug_callback",
+    "debug_log",
+    "debug_print",
+    "inspect_array_sharding",
+    "visualize_array_sharding",
+    "visualize_sharding",
+]

@@ -100,7 +100,7 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
 
     def one(leaf: Any) -> Any:
         aval = _check(leaf)
-        if type(leaf) in (bool, int, float, complex):
+        if type(leaf) in (int, float, complex):
             if groups is not None:
                 return leaf * len(groups[0])
             return leaf * math.prod(_trace.axis_size(n) for n in _axes(names, 0))

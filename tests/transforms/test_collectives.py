@@ -16,6 +16,13 @@ PROGRAMS: dict[str, Any] = {
     "psum": lambda j: lambda x: j.lax.psum(x, "i"),
     "psum of unmapped": lambda j: lambda x: j.lax.psum(j.numpy.float32(2), "i") + x,
     "psum of a number": lambda j: lambda x: j.lax.psum(1, "i") * x,
+    "psum of a truth value": lambda j: lambda x: [f(True, "i") for f in (j.lax.psum, j.lax.pmean)],
+    "psum of weak values": lambda j: (
+        lambda x: [
+            j.lax.psum(2.0, "i") + x.astype(j.numpy.float16),
+            j.lax.psum(x[0].astype(int) * 0 + 2, "i"),
+        ]
+    ),
     "psum of a tree": lambda j: lambda x: j.lax.psum({"a": x, "b": (2 * x,)}, "i"),
     "pmean": lambda j: lambda x: j.lax.pmean(x, "i"),
     "pmax": lambda j: lambda x: j.lax.pmax(x, "i"),
