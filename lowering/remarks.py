@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -52,7 +53,10 @@ class Remark:
     def __str__(self) -> str:
         times = f" ({self.count} times)" if self.count > 1 else ""
         by = f" [{self.pass_name}]" if self.pass_name else ""
-        return f"{self.source or '(no line)'}: {self.kind}: {self.reason}{times}{by}"
+        # Files below the current folder are named from there, as they were given to mlir-dump.
+        here = os.getcwd() + os.sep
+        source = ", ".join(p.removeprefix(here) for p in self.source.split(", "))
+        return f"{source or '(no line)'}: {self.kind}: {self.reason}{times}{by}"
 
 
 class Remarks(tuple[Remark, ...]):

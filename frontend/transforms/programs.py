@@ -134,7 +134,7 @@ class Program:
 
     def why(self) -> lowering.Remarks:
         """What keeps the program from being faster: see `lowering.Remark`."""
-        return self.lowered.why()
+        return remarks_of(self.lowered)
 
     def __call__(self, args: Sequence[Any], again: Callable[..., Any] | None = None) -> list[Any]:
         """Run on concrete arrays.
@@ -229,6 +229,24 @@ def _usable_donations(closed: ClosedJaxpr, offered: Sequence[int]) -> set[int]:
             stacklevel=2,
         )
     return usable
+
+
+def remarks_of(lowered: Any, reasons: Sequence[Any] = ()) -> lowering.Remarks:
+    """What the passes say about a program, after why operations of it were not partitioned.
+
+    `reasons` have an operation's name, its source info and `why`.
+    """
+    whole = [
+        lowering.Remark(
+            "not partitioned",
+            f"the operands of {r.operation} are gathered: {r.why}",
+            f"{r.source.file}:{r.source.line}" if r.source.file else "",
+            "jaxpr",
+            "partition",
+        )
+        for r in reasons
+    ]
+    return lowering.Remarks([*whole, *lowered.why()])
 
 
 def lower_on_devices(

@@ -12,7 +12,6 @@ import zlib
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ... import lowering
 from ...runtime import ArrayImpl, SpmdExecutable
 from ..core import config, dtypes, eager, placement, source_info
 from ..core.devices import number_of, process_index
@@ -22,7 +21,7 @@ from ..core.primitive import Primitive
 from ..core.staging import trace_to_closed
 from .programs import _from_physical as from_physical
 from .programs import _plain as is_plain
-from .programs import lower_on_devices
+from .programs import lower_on_devices, remarks_of
 
 log = logging.getLogger("lingon")
 
@@ -37,12 +36,6 @@ class Reason(NamedTuple):
     def __str__(self) -> str:
         where = f" at {self.source.summary()}" if self.source.summary() else ""
         return f"{self.operation}{where}: operands are gathered: {self.why}"
-
-    def remark(self) -> lowering.Remark:
-        """The same as what passes say about a program."""
-        source = f"{self.source.file}:{self.source.line}" if self.source.summary() else ""
-        reason = f"the operands of {self.operation} are gathered: {self.why}"
-        return lowering.Remark("not partitioned", reason, source, "jaxpr", "partition")
 
 
 class Partitioned:
@@ -134,9 +127,9 @@ class SpmdProgram:
         self.out_shardings = [NamedSharding(mesh, s) for s in parts.out_specs]
         self.plain_out = is_plain(self.out_avals)
 
-    def why(self) -> lowering.Remarks:
+    def why(self) -> Any:
         """What keeps the program from being faster: see `lowering.Remark`."""
-        return lowering.Remarks([*(r.remark() for r in self.reasons), *self.lowered.why()])
+        return remarks_of(self.lowered, self.reasons)
 
     def __call__(self, args: Sequence[Any], again: Any = None) -> list[Any]:
         """Run on concrete arrays, which are brought to the devices where they are not there."""
