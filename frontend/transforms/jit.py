@@ -39,6 +39,7 @@ from .api_util import (
 from .batching import batch_jaxpr
 from .cache_misses import explain
 from .checkify import checkify_call
+from .function_traces import traces_of
 from .jet import jet_call
 from .jvp import jvp_jaxpr
 from .partial_eval import dce_closed, partial_eval_jaxpr
@@ -376,9 +377,9 @@ _all_jitted: weakref.WeakSet = weakref.WeakSet()
 class Jitted:
     """The Python side of a jitted function: tracing, caching, and calls that are traced."""
 
-    def __init__(self, info: JitInfo):
+    def __init__(self, info: JitInfo, cache: BoundedCache[TracedProgram] | None = None):
         self.info = info
-        self.cache: BoundedCache[TracedProgram] = BoundedCache(4096)
+        self.cache: BoundedCache[TracedProgram] = BoundedCache(4096) if cache is None else cache
 
     def traced(self, call: Call) -> TracedProgram:
         """The traced program for a call, from the cache if its signature is known."""
@@ -443,8 +444,10 @@ def make_jit(fun: Callable[..., Any], **options: Any) -> Any:
     """The jitted function object."""
     check_callable(fun)
     info = JitInfo(fun, **options)
-    jitted = Jitted(info)
+    traces = traces_of(fun)
+    jitted = Jitted(info, traces)
     wrapped = JitDispatch(jitted.miss, fun, info.static_argnums, info.static_argnames)
+    traces.serve(wrapped)
     register(wrapped, fun, jitted)
     return wrapped
 
