@@ -71,7 +71,7 @@ def _reduce(
     """Reduce `a` by `op(x, axes)`, whose neutral element for a dtype is `identity(dtype)`.
 
     `combine` joins the result with `initial`; `upcast` gives the result's dtype where none is asked
-    for; `boolean` reduces truth values. Where the operation `accumulates` rounding errors, 16-bit
+    for, which is never weakly typed; `boolean` reduces truth values. Where the operation `accumulates` rounding errors, 16-bit
     floats are reduced in float32 and rounded once.
     """
     check_arraylike(who, a)
@@ -85,12 +85,9 @@ def _reduce(
         # as in jax, complex numbers count by their real part
         x = lax.real(x) if dtypes.is_complex(x.dtype) else x
         x = convert(x, np.dtype(bool)) if not dtypes.is_bool(x.dtype) else to_bool(x)
-    weak = x.weak_type and dt is None
     result = dt if dt is not None else x.dtype
     if upcast is not None and dt is None:
         result = upcast(x.dtype)
-        if result != x.dtype:
-            weak = False
     axes = canonical_axes(axis, x.ndim)
     if where is not None and initial is None and needs_initial:
         raise ValueError(
@@ -100,7 +97,7 @@ def _reduce(
         raise ValueError(f"zero-size array to reduction operation {who} which has no identity")
     if dtypes.is_bool(x.dtype) and dt is not None and combine is not None:
         x = convert(x, dtypes.default_int())
-    x = convert(x, result, weak)
+    x = convert(x, result)
     if where is not None:
         from .selection import where as select
 
@@ -240,7 +237,6 @@ def mean(
     axes = canonical_axes(axis, x.ndim)
     narrow = dtypes.is_float(dt) and dt.itemsize < 4 and dtype is None
     wide = np.dtype(np.float32) if narrow else dt
-    weak = x.weak_type and dtype is None and dt == x.dtype
     if where is not None:
         there = convert(broadcast_to(where, x.shape), dtypes.default_int())
         n = sum(there, axis=axes, dtype=wide, keepdims=keepdims)
@@ -248,7 +244,7 @@ def mean(
     if where is None:
         n: Any = fill_scalar(_count(x.shape, axes), wide)
     res = lax.div(total, n)
-    return convert(res, dt, weak) if wide != dt or weak else res
+    return convert(res, dt) if wide != dt else res
 
 
 def average(

@@ -168,3 +168,17 @@ def test_errors(name: str) -> None:
         check(f, g, x, out=1)
     if name not in CUMULATIVE and name not in ARG:
         check(f, g, x, axis=(0, 0))
+
+
+@pytest.mark.parametrize(
+    "name", [*PLAIN, *NAN, *ARG, *CUMULATIVE, *ORDER, "average", "trace", "sort"]
+)
+@pytest.mark.parametrize("value", [1.0, 3])
+@pytest.mark.parametrize("shape", [(), (2, 2)])
+def test_weak_types(name: str, value: float, shape: tuple) -> None:
+    """A reduction of weakly typed values is strongly typed; what keeps the shape may be weak."""
+    if shape == () and name in ("trace", "sort"):
+        return
+    f, g = _f(name)
+    theirs, ours = f(jnp.full(shape, value)), g(lnp.full(shape, value))
+    assert (ours.dtype, ours.weak_type) == (theirs.dtype, theirs.weak_type)
