@@ -21,7 +21,13 @@ B = np.array([True, False, True])
 C = np.array([1 + 2j, -1j, 0.5], np.complex64)
 ONE = np.ones((1, 3, 1), np.float32)
 
+BEYOND_JAX = {"bounded_while_loop"}
 FUNCTIONS = sorted(n for n in lingon.lax.__all__ if inspect.isfunction(getattr(lingon.lax, n)))
+
+
+def _default(value: Any) -> str:
+    """A default as text; one that only marks an argument as missing has none."""
+    return "missing" if type(value) is object else str(value)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -29,7 +35,8 @@ def test_signature(name: str) -> None:
     """Names, kinds and defaults of the parameters are jax's."""
     theirs = getattr(jax.lax, name, None)
     if theirs is None:
-        pytest.fail(f"jax.lax has no {name}")
+        assert name in BEYOND_JAX, f"jax.lax has no {name}"
+        return
     a = inspect.signature(getattr(lingon.lax, name)).parameters.values()
     b = inspect.signature(theirs).parameters.values()
     positional = inspect.Parameter.VAR_POSITIONAL
@@ -37,7 +44,7 @@ def test_signature(name: str) -> None:
         return
     assert [(p.name, p.kind) for p in a] == [(p.name, p.kind) for p in b]
     for p, q in zip(a, b, strict=True):
-        assert str(p.default) == str(q.default) or p.default is q.default, p.name
+        assert _default(p.default) == _default(q.default), p.name
 
 
 # (name, function of the lax module and arrays, arrays)
