@@ -5,10 +5,24 @@ from __future__ import annotations
 import os
 import runpy
 import sys
+from collections.abc import Callable
+from typing import Any
 
 from lingon.install import install_as_jax
 
 USAGE = "usage: python -m lingon [-m MODULE | SCRIPT.py] [ARGS...]"
+
+
+def run(runner: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+    """Call a function of runpy; errors of the program are shown as Python shows them."""
+    try:
+        runner(*args, **kwargs)
+    except Exception as error:
+        tb = error.__traceback__
+        while tb and tb.tb_frame.f_code.co_filename in (__file__, runner.__code__.co_filename):
+            tb = tb.tb_next
+        sys.excepthook(type(error), error.with_traceback(tb), tb)
+        sys.exit(1)
 
 
 def main() -> None:
@@ -23,14 +37,14 @@ def main() -> None:
             sys.exit(f"{USAGE}\nlingon: -m needs a module name")
         sys.argv = args[1:]
         sys.path.insert(0, os.getcwd())
-        runpy.run_module(args[1], run_name="__main__", alter_sys=True)
+        run(runpy.run_module, args[1], run_name="__main__", alter_sys=True)
         return
     script = args[0]
     if not os.path.exists(script):
         sys.exit(f"lingon: cannot open {script!r}: no such file")
     sys.argv = args
     sys.path[0] = os.path.dirname(os.path.abspath(script))
-    runpy.run_path(script, run_name="__main__")
+    run(runpy.run_path, os.path.abspath(script), run_name="__main__")
 
 
 if __name__ == "__main__":

@@ -273,3 +273,29 @@ def test_line_of_a_branch(tmp_path: Path) -> None:
     r = run(["-m", "lingon", str(script(tmp_path, text))], tmp_path)
     assert r.returncode == 1 and "TracerBoolConversionError" in r.stderr
     assert f'"{tmp_path / "program.py"}", line 5, in f' in r.stderr
+
+
+@pytest.mark.parametrize("how", [["program.py"], ["-m", "program"]])
+def test_errors_look_as_python_shows_them(tmp_path: Path, how: list[str]) -> None:
+    text = """
+        import os
+        import jax
+
+        print(os.path.isabs(__file__))
+        def fail():
+            raise KeyError("no such thing")
+        fail()
+        """
+    script(tmp_path, text)
+    ours, plain = run(["-m", "lingon", *how], tmp_path), run(["program.py"], tmp_path)
+    assert (ours.returncode, ours.stdout) == (plain.returncode, plain.stdout) == (1, "True\n")
+    assert ours.stderr == plain.stderr
+    assert "KeyError" in ours.stderr
+
+
+def test_exit_codes_of_programs(tmp_path: Path) -> None:
+    program = str(script(tmp_path, "import sys; sys.exit(3)"))
+    assert run(["-m", "lingon", program], tmp_path).returncode == 3
+    broken = run(["-m", "lingon", str(script(tmp_path, "x = (", "broken.py"))], tmp_path)
+    assert broken.returncode == 1
+    assert broken.stderr.lstrip().startswith('File "') and "SyntaxError" in broken.stderr
