@@ -24,8 +24,8 @@ HEADER = struct.Struct("<6q")
 #: Messages about processes: kind, two numbers; then a text.
 CONTROL = struct.Struct("<3q")
 ALIVE, ENDED, FAILED = range(3)
-#: How long what a process sent before it ended may take to come.
-LINGER = 1.0
+#: How long what a process sent before it ended may take to come, and how long the word of a failure.
+LINGER, GRACE = 1.0, 0.1
 #: How often waiting looks without a pause, and its longest pause afterwards.
 SPINS = 200
 PAUSE = 1e-3
@@ -385,6 +385,11 @@ class _Exchange:
             return
         if header[0] == self.header[0] and header[1] > self.header[1]:
             self.link.early[p, self.tag] = buffer
+            # Why it has left may be told a moment later.
+            began = time.monotonic()
+            while time.monotonic() < began + GRACE:
+                self.link._check((), self.header, began)
+                time.sleep(PAUSE)
             raise self.link.error(
                 f"process {p} has left the program, which has failed there or has no such collective, "
                 f"while process {self.link.index} waits for it in a collective"
