@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import importlib.util
+import inspect
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -109,6 +110,8 @@ def _run(options: argparse.Namespace) -> int:
         return _dump_function(options, chosen, name, function, start, goal)
     if options.args is not None or options.transform:
         raise UsageError("--args and --transform go with FILE.py::FUNCTION")
+    if name.endswith((_SUFFIXES["jaxpr"], _SUFFIXES["asm"])):
+        raise UsageError(f"{name} cannot be read back: give a .mlir or .ll file of another stage")
     text = sys.stdin.read() if name == "-" else _read(name)
     if start is None:
         start = stage("llvm" if name.endswith(".ll") else "linalg")
@@ -268,7 +271,7 @@ def function_and_avals(
     """
     import lingon
 
-    target = _find_function(_load(file), file, function)
+    target = original = _find_function(_load(file), file, function)
     for name in transforms:
         wrap = getattr(lingon, name, None)
         if name.startswith("_") or not callable(wrap):
@@ -277,7 +280,24 @@ def function_and_avals(
         target = wrap(target)
     if args is None:
         raise UsageError("--args is missing: give shapes and dtypes, as --args 'f32[8,128],i32'")
-    return target, [_shaped(lingon, item) for item in parse_args(args)]
+    avals = [_shaped(lingon, item) for item in parse_args(args)]
+    if target is original:
+        _check_number(target, function, avals)
+    return target, avals
+
+
+def _check_number(target: Callable[..., Any], name: str, avals: Sequence[Any]) -> None:
+    """Raises UsageError where a function does not take as many arguments."""
+    try:
+        signature = inspect.signature(target)
+    except (TypeError, ValueError):  # one of C may have none
+        return
+    try:
+        signature.bind(*avals)
+    except TypeError as error:
+        raise UsageError(
+            f"--args names {len(avals)}, {name} is {name}{signature}: {error}"
+        ) from None
 
 
 def _shaped(lingon: Any, item: Any) -> Any:
