@@ -4,6 +4,18 @@ from __future__ import annotations
 
 import os
 
+try:
+    import lingon.runtime._runtime as _  # noqa: F401 - so that a tree without it says what to do
+except ModuleNotFoundError as error:
+    if error.name != "lingon.runtime._runtime":
+        raise
+    raise ModuleNotFoundError(
+        f"lingon is imported from {os.path.dirname(os.path.dirname(__file__))}, a source tree that "
+        "is not built for this Python. Run tools/build_inplace there, or install it "
+        "(pip install .) and start Python in another folder.",
+        name=error.name,
+    ) from None
+
 from lingon.runtime._runtime import (
     ArrayImpl,
     Executable,

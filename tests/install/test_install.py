@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -299,3 +300,21 @@ def test_exit_codes_of_programs(tmp_path: Path) -> None:
     broken = run(["-m", "lingon", str(script(tmp_path, "x = (", "broken.py"))], tmp_path)
     assert broken.returncode == 1
     assert broken.stderr.lstrip().startswith('File "') and "SyntaxError" in broken.stderr
+
+
+def test_a_source_tree_that_is_not_built_says_so(tmp_path: Path) -> None:
+    root = Path(__file__).resolve().parents[2]
+    built = shutil.ignore_patterns("*.so", "*.dylib", "*.pyd", "__pycache__", "*.cpp", "*.h")
+    for name in ("lingon", "frontend", "lowering", "dialect", "runtime"):
+        shutil.copytree(root / name, tmp_path / name, ignore=built)
+    code = (
+        "import importlib.machinery as m, sys\n"
+        "sys.meta_path[:] = [m.BuiltinImporter, m.FrozenImporter, m.PathFinder]\n"  # no hooks
+        f"sys.path.insert(0, {str(tmp_path)!r})\n"
+        "import lingon\n"
+    )
+    r = run(["-c", code], tmp_path)
+    assert r.returncode == 1
+    last = r.stderr.strip().splitlines()[-1]
+    assert last.startswith(f"ModuleNotFoundError: lingon is imported from {tmp_path}")
+    assert "Run tools/build_inplace there" in last
