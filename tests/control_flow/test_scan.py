@@ -23,6 +23,7 @@ def test_values(name: str) -> None:
 
 
 @all_programs
+@pytest.mark.sampled(6)
 def test_compiled(name: str) -> None:
     make, args = PROGRAMS[name]
     same(lambda m: m.jax.jit(make(m))(*args))
@@ -43,6 +44,7 @@ def test_interpreter(name: str) -> None:
 
 
 @all_programs
+@pytest.mark.sampled(4)
 def test_without_jit(name: str) -> None:
     """Under disable_jit the loop is Python's."""
     make, args = PROGRAMS[name]
@@ -55,6 +57,7 @@ def test_without_jit(name: str) -> None:
 
 
 @all_programs
+@pytest.mark.sampled(4)
 def test_gradient_without_jit(name: str) -> None:
     make, args = PROGRAMS[name]
 
@@ -85,6 +88,7 @@ def test_collective_over_vmapped_axis() -> None:
 @pytest.mark.parametrize("length", [0, 1, 2])
 @pytest.mark.parametrize("unroll", [1, 3, True, False])
 @pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.sampled(7)
 def test_short(length: int, unroll: Any, reverse: bool) -> None:
     xs = line(length, 3) if length else np.zeros((0, 3), np.float32)
 
@@ -101,6 +105,7 @@ def test_short(length: int, unroll: Any, reverse: bool) -> None:
 
 @pytest.mark.parametrize("unroll", [1, 2, 3, 7, True])
 @pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.sampled(5)
 def test_unroll(unroll: Any, reverse: bool) -> None:
     """Whatever the number of steps at a time, the results are the same."""
 
@@ -136,6 +141,7 @@ DTYPES = ["int8", "uint8", "int32", "uint32", "bool", "float16", "bfloat16", "co
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.sampled(5)
 def test_dtypes(dtype: str) -> None:
     """Carries, inputs and outputs of every kind."""
 

@@ -23,6 +23,7 @@ def chosen(items: list[Any], name: str, full: bool, count: int) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n != "custom"])
+@pytest.mark.sampled(6)
 def test_jvp(name: str) -> None:
     make, args = PROGRAMS[name]
     tangents = tuple(np.cos(a) for a in args)
@@ -35,6 +36,7 @@ def test_jvp(name: str) -> None:
 
 
 @all_programs
+@pytest.mark.sampled(6)
 def test_grad(name: str, full: bool) -> None:
     make, args = PROGRAMS[name]
     for which in chosen([(0,), (1,), (0, 1)], name, full, 1):
@@ -42,24 +44,28 @@ def test_grad(name: str, full: bool) -> None:
 
 
 @all_programs
+@pytest.mark.sampled(4)
 def test_grad_compiled(name: str) -> None:
     make, args = PROGRAMS[name]
     same(lambda m: m.jax.jit(m.jax.grad(scalar(m, make(m)), argnums=(0, 1)))(*args), tol=1e-4)
 
 
 @all_programs
+@pytest.mark.sampled(4)
 def test_jacrev(name: str) -> None:
     make, args = PROGRAMS[name]
     same(lambda m: m.jax.jacrev(lambda *a: floats(m, make(m)(*a)))(*args), tol=1e-4)
 
 
 @pytest.mark.parametrize("name", ["rnn", "counter", "nested", "trees", "swap"])
+@pytest.mark.sampled(2)
 def test_jacfwd(name: str) -> None:
     make, args = PROGRAMS[name]
     same(lambda m: m.jax.jacfwd(lambda *a: floats(m, make(m)(*a)))(*args), tol=1e-4)
 
 
 @pytest.mark.parametrize("name", ["rnn", "backwards", "counter", "nested", "jitted", "swap"])
+@pytest.mark.sampled(2)
 def test_hessian(name: str) -> None:
     """Forward over reverse."""
     make, args = PROGRAMS[name]
@@ -67,6 +73,7 @@ def test_hessian(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["rnn", "backwards", "counter", "nested", "mapped", "swap"])
+@pytest.mark.sampled(2)
 def test_reverse_over_reverse(name: str) -> None:
     make, args = PROGRAMS[name]
     same(lambda m: m.jax.jit(m.jax.jacrev(m.jax.grad(scalar(m, make(m)))))(*args), tol=2e-3)
@@ -88,6 +95,7 @@ def spread(x: np.ndarray, axis: int | None) -> np.ndarray:
 
 
 @all_programs
+@pytest.mark.sampled(5)
 def test_vmap(name: str, full: bool) -> None:
     make, args = PROGRAMS[name]
     for axes in chosen(AXES, name, full, 2):
@@ -96,6 +104,7 @@ def test_vmap(name: str, full: bool) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.sampled(4)
 def test_vmap_of_grad(name: str) -> None:
     make, args = PROGRAMS[name]
     ins = [np.stack([a, 0.5 * a]) for a in args]
@@ -103,6 +112,7 @@ def test_vmap_of_grad(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["rnn", "counter", "nested", "jitted", "custom"])
+@pytest.mark.sampled(2)
 def test_grad_of_vmap(name: str) -> None:
     make, args = PROGRAMS[name]
     batch = np.stack([args[1], 0.5 * args[1]])
@@ -116,6 +126,7 @@ def test_grad_of_vmap(name: str) -> None:
 
 @pytest.mark.parametrize("place", ["const", "init", "strong", "xs", "fori"])
 @pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.sampled(5)
 def test_cotangents_of_weakly_typed_operands(place: str, compiled: bool) -> None:
     """They are weakly typed, but for a carry that comes out with a strong type."""
 

@@ -105,6 +105,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             metafunc.parametrize(name, cases)
 
 
+@pytest.mark.sampled(14)
 def test_jvp_and_vjp(pushed: str) -> None:
     make, args = ALL[pushed]
     tangents = [draw(*a.shape).astype(a.dtype) if a.dtype.kind == "c" else R for a in args]
@@ -181,6 +182,7 @@ def _custom(m: Any) -> Callable:
 
 
 @pytest.mark.parametrize("case", PROGRAMS)
+@pytest.mark.sampled(11)
 def test_program(case: str) -> None:
     same(PROGRAMS[case], tol=2e-4)
 

@@ -80,6 +80,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize("third", cases, ids=["-".join(c) for c in cases])
 
 
+@pytest.mark.sampled(24)
 def test_third_derivative(third: tuple[str, str]) -> None:
     name, modes = third
 
@@ -126,6 +127,7 @@ def _cube(m: Any) -> Callable:
     return f
 
 
+@pytest.mark.sampled(3)
 def test_second_derivatives(loss_of: str) -> None:
     def program(m: Any) -> Any:
         f, x = LOSSES[loss_of](m), m.jnp.asarray(V)
@@ -187,6 +189,7 @@ def _adapted(m: Any, p: Any) -> Any:
     return loss(m.jax.tree_util.tree_map(lambda a, b: a - 0.1 * b, p, g))
 
 
+@pytest.mark.sampled(7)
 def test_tree(tree: str) -> None:
     def program(m: Any) -> Any:
         p = m.jax.tree_util.tree_map(m.jnp.asarray, PARAMETERS)
