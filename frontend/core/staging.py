@@ -53,6 +53,9 @@ class JaxprTracer(Tracer):
     def aval(self) -> Any:
         return self._var.aval
 
+    def __repr__(self) -> str:
+        return f"JitTracer({self.aval})"
+
     def _made_at(self) -> str:
         return self._source.summary() if self._source is not None else ""
 

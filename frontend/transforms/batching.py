@@ -73,6 +73,9 @@ class BatchTracer(Tracer):
             self._aval = unbatched(get_aval(self.value), self.dim)
         return self._aval
 
+    def __repr__(self) -> str:
+        return f"VmapTracer(aval={self.aval}, batched={get_aval(self.value)})"
+
     def _origin_message(self) -> str:
         text = self.value._origin_message() if isinstance(self.value, Tracer) else ""
         return text or "that is being vectorized by vmap."

@@ -26,6 +26,13 @@ class JVPTracer(Tracer):
     def aval(self) -> Any:
         return get_aval(self.primal)
 
+    def __repr__(self) -> str:
+        is_unknown = getattr(self._trace.parent, "is_unknown", None)  # grad computes values first
+        if is_unknown is not None and is_unknown(self.tangent):
+            tangent = get_aval(self.tangent).str_short()
+            return f"GradTracer(primal={self.primal}, typeof(tangent)={tangent})"
+        return f"JVPTracer(primal={self.primal}, tangent={self.tangent})"
+
     def _concrete(self) -> Any:
         return _concrete(self.primal)
 
