@@ -49,10 +49,9 @@ _FUSED = (
 _BUFFERIZED = (
     "func.func(lingon-loop-copies)",
     "func.func(lingon-own-destinations)",
-    "func.func(lingon-bufferizable-form,lingon-function-results)",
+    "func.func(lingon-bufferizable-form,lingon-cut-updates,lingon-function-results)",
     "eliminate-empty-tensors",
     "func.func(lingon-loop-destinations)",
-    "empty-tensor-to-alloc-tensor",
     "func.func(lingon-result-order)",
     "one-shot-bufferize{allow-return-allocs-from-loops}",
     "func.func(lingon-loop-buffers)",

@@ -55,6 +55,8 @@ _CHEAP_MATH = frozenset(
 )
 # Floating-point operations of a complex one.
 _COMPLEX_FLOPS = {"complex.add": 2, "complex.sub": 2, "complex.mul": 6, "complex.div": 11}
+# What is executed one operation after the other; anything else counts as one access of its buffers.
+_SEQUENTIAL = frozenset(("scf.for", "scf.while", "scf.if", "scf.index_switch"))
 _LOOPS = frozenset(("scf.for", "scf.while", "scf.forall", "scf.parallel", "affine.for"))
 _VIEWS = frozenset(
     (
@@ -85,7 +87,8 @@ class Stats:
         flops: floating-point additions, multiplications, comparisons and such; a fused
             multiply-add counts two.
         transcendentals: elementary functions evaluated.
-        bytes_accessed: for each loop nest, copy and kernel: the bytes of the buffers it touches.
+        bytes_accessed: for each loop nest, copy and kernel, as often as it is executed: the bytes of
+            the parts of buffers it touches; both branches of a conditional count.
         kernels: outermost loop nests.
         library_kernels: calls of the runtime's library.
         allocations, allocated_bytes: temporaries from the pool.
@@ -123,7 +126,7 @@ def program_stats(
         if first.number <= 3:
             lowering.advance("bufferized")
             for root in _functions(lowering.module):
-                _count_traffic(root, stats)
+                _count_traffic(root, 1, stats)
         if first.number <= 4:
             lowering.advance("loops")
             for root in _functions(lowering.module):
@@ -248,16 +251,18 @@ def _shape(type_: Any) -> list[int]:
 
 
 def _nbytes(type_: Any) -> int:
+    return prod(type_.shape) * _element_bytes(type_) if type_.has_static_shape else 0
+
+
+def _element_bytes(type_: Any) -> int:
     from mlir import ir
 
-    if not type_.has_static_shape:
-        return 0
     element = type_.element_type
     if isinstance(element, ir.ComplexType):
-        return prod(type_.shape) * 2 * (element.element_type.width // 8)
+        return 2 * (element.element_type.width // 8)
     if isinstance(element, ir.IndexType):
-        return prod(type_.shape) * 8
-    return prod(type_.shape) * max(1, element.width // 8)
+        return 8
+    return max(1, element.width // 8)
 
 
 def _is_memref(type_: Any) -> bool:
@@ -275,21 +280,31 @@ def _root(value: Any) -> Any:
     return value
 
 
-def _count_traffic(function: Any, stats: Stats) -> None:
-    for op in _children(function):
-        if op.name in _VIEWS or op.name in ("memref.alloc", "memref.alloca", "memref.dealloc"):
+def _count_traffic(operation: Any, times: int, stats: Stats) -> None:
+    for op in _children(operation):
+        name = op.name
+        if name in _VIEWS or name in ("memref.alloc", "memref.alloca", "memref.dealloc"):
             continue
-        touched: dict[int, Any] = {}
-        _touch(op, touched)
-        stats.bytes_accessed += sum(_nbytes(v.type) for v in touched.values())
+        if name in _SEQUENTIAL:
+            inner = times * _trip_count(op) if name == "scf.for" else times
+            _count_traffic(op, inner, stats)
+        elif name in ("memref.load", "memref.store"):
+            (buffer,) = [v for v in op.operands if _is_memref(v.type)]
+            stats.bytes_accessed += times * _element_bytes(buffer.type)
+        else:
+            touched: dict[int, int] = {}
+            _touch(op, touched)
+            stats.bytes_accessed += times * sum(touched.values())
 
 
-def _touch(op: Any, touched: dict[int, Any]) -> None:
+def _touch(op: Any, touched: dict[int, int]) -> None:
+    """The bytes of each buffer that an operation works on, or of the largest view of it."""
     for operand in op.operands:
         if _is_memref(operand.type):
             root = _root(operand)
             if getattr(root.owner, "name", "") != "memref.alloca":
-                touched[hash(root)] = root
+                key = hash(root)
+                touched[key] = max(touched.get(key, 0), _nbytes(operand.type))
     for child in _children(op):
         if child.name not in ("memref.dealloc", "scf.yield"):
             _touch(child, touched)

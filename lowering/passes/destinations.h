@@ -3,6 +3,7 @@
 #ifndef LINGON_PASSES_DESTINATIONS_H
 #define LINGON_PASSES_DESTINATIONS_H
 
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
@@ -28,6 +29,11 @@ inline mlir::OpOperand *updatedOperand(mlir::Operation *op, unsigned number) {
                : nullptr;
   if (auto loop = dyn_cast<scf::ForallOp>(op))
     return &loop.getOutputsMutable()[number];
+  // The two casts by which lingon-cut-updates cuts chains of updates.
+  if (auto tensor = dyn_cast<bufferization::ToTensorOp>(op)) {
+    auto buffer = tensor.getBuffer().getDefiningOp<bufferization::ToBufferOp>();
+    return buffer ? &buffer.getTensorMutable() : nullptr;
+  }
   if (auto destination = dyn_cast<DestinationStyleOpInterface>(op))
     return destination.getTiedOpOperand(op->getResult(number));
   return nullptr;

@@ -12,6 +12,8 @@
 //  * what reads the old value of a carry moves in front of what writes the new
 //    one, where it can.
 //
+// All other empty tensors become allocations.
+//
 // Where that is not possible in place, bufferization makes a buffer and a copy:
 // what is done here needs no proof.
 //
@@ -42,7 +44,8 @@ struct LoopDestinationsPass
            "kept";
   }
   void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<tensor::TensorDialect>();
+    registry
+        .insert<bufferization::BufferizationDialect, tensor::TensorDialect>();
   }
 
   void runOnOperation() override {
@@ -68,6 +71,14 @@ struct LoopDestinationsPass
     }
     for (Operation *op : conditionals)
       placeResults(op);
+    // What is still empty gets memory. Upstream's pass for this would fold the
+    // casts of lingon-cut-updates.
+    getOperation().walk([](tensor::EmptyOp empty) {
+      OpBuilder builder(empty);
+      empty.replaceAllUsesWith(Value(bufferization::AllocTensorOp::create(
+          builder, empty.getLoc(), empty.getType(), empty.getDynamicSizes())));
+      empty.erase();
+    });
   }
 
   void placeCarries(Block *body, ValueRange carries) {

@@ -63,7 +63,7 @@ class _Draw:
 
     def _step(self, pool: list, depth: int) -> list:
         r = self.random
-        steps = [self._elementwise] * 3 + [self._move, self._put, self._reduce]
+        steps = [self._elementwise] * 3 + [self._move, self._put, self._reduce, self._updates]
         if depth > 0:
             steps += [self._scan, self._while, self._cond, self._switch]
         return steps[int(r.integers(len(steps)))](pool, depth)
@@ -96,6 +96,28 @@ class _Draw:
             return [lax.dynamic_update_slice(x, self._pick(pool, (4,)), (at,))]
         i = jnp.where(y > 0, 3, 1)
         return [x.at[i].set(y), x[i]]
+
+    def _updates(self, pool: list, depth: int) -> list:
+        """Many updates in a row, of the newest version or, seldom, of an older one; parts of old
+        versions are read late."""
+        r = self.random
+        versions, parts = [self._pick(pool, (6,))], []
+        late = float(r.choice([0.0, 0.05, 0.3]))
+        for _ in range(int(r.integers(5, 25))):
+            old = r.random() < late
+            x = versions[int(r.integers(len(versions)))] if old else versions[-1]
+            source = versions[int(r.integers(len(versions)))] if r.random() < late else x
+            start, size = int(r.integers(0, 5)), int(r.integers(1, 3))
+            part = source[start : start + size]
+            kept = bool(parts) and r.random() < 0.3
+            value = parts[int(r.integers(len(parts)))] if kept else part
+            parts.append(part)
+            at = int(r.integers(0, 5))
+            if r.random() < 0.5:
+                versions.append(lax.dynamic_update_slice(x, jnp.tanh(value * 1.25 + 0.1), (at,)))
+            else:
+                versions.append(x.at[at].set(value[0] * 0.5 + 0.1))
+        return [versions[-1], jnp.tanh(parts[int(r.integers(len(parts)))].sum())]
 
     def _reduce(self, pool: list, depth: int) -> list:
         x = self._pick(pool, None)

@@ -47,9 +47,9 @@ func.func @branch(%t: tensor<5xf32>, %x: f32, %p: i1, %q: i1) -> tensor<5xf32> {
   return %r : tensor<5xf32>
 }
 
-// Outside of loops the branches share one empty tensor.
+// Outside of loops the branches share one new tensor.
 // CHECK-LABEL: func.func @shared
-// CHECK:         %[[E:.*]] = tensor.empty() : tensor<5xf32>
+// CHECK:         %[[E:.*]] = bufferization.alloc_tensor() : tensor<5xf32>
 // CHECK-NEXT:    scf.if
 // CHECK:           outs(%[[E]] : tensor<5xf32>)
 // CHECK:         } else {
@@ -69,7 +69,7 @@ func.func @shared(%p: i1, %x: f32, %y: f32) -> tensor<5xf32> {
 
 // What is computed in front of the loop stays there, in a tensor of its own.
 // CHECK-LABEL: func.func @outside
-// CHECK:         %[[E:.*]] = tensor.empty()
+// CHECK:         %[[E:.*]] = bufferization.alloc_tensor()
 // CHECK-NEXT:    %[[Z:.*]] = linalg.fill ins(%arg1 : f32) outs(%[[E]] : tensor<5xf32>)
 // CHECK:         scf.for
 // CHECK-NEXT:      scf.yield %[[Z]]
