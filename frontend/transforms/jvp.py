@@ -18,6 +18,7 @@ class JVPTracer(Tracer):
     """A primal value and its tangent."""
 
     __slots__ = ("primal", "tangent")
+    _trace: JVPTrace
 
     def __init__(self, trace: JVPTrace, primal: Any, tangent: Any):
         self._trace, self.primal, self.tangent = trace, primal, tangent
