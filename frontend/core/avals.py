@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from . import dtypes
+from . import dtypes, errors
 
 
 class AbstractValue:
@@ -236,13 +236,11 @@ def is_valid_value(x: Any) -> bool:
 def canonical_dim(d: Any, what: str = "dimension") -> int:
     """A dimension given by the user, as an int.
 
-    Raises TypeError when it is not an integer and says so of traced values.
+    Raises TypeError when it is not an integer.
     """
     try:
         return operator.index(d)
     except TypeError as e:
-        if hasattr(d, "_trace"):
-            raise
         raise TypeError(
             f"Shapes must be 1D sequences of concrete values of integer type, got {what} {d!r}."
         ) from e
@@ -250,7 +248,7 @@ def canonical_dim(d: Any, what: str = "dimension") -> int:
 
 def canonical_shape(shape: Any, what: str = "shape") -> tuple[int, ...]:
     """A shape given by the user (an int or a sequence of ints), checked to be non-negative."""
-    if isinstance(shape, (int, np.integer)):
+    if isinstance(shape, (int, np.integer)) or getattr(shape, "ndim", None) == 0:
         shape = (shape,)
     try:
         dims = tuple(shape)
@@ -258,5 +256,7 @@ def canonical_shape(shape: Any, what: str = "shape") -> tuple[int, ...]:
         raise TypeError(
             f"Shapes must be 1D sequences of concrete values of integer type, got {shape!r}."
         ) from None
-    out = tuple(canonical_dim(d, what) for d in dims)
-    return out
+    for d in dims:
+        if hasattr(d, "_trace") and d._concrete() is None:
+            raise errors.traced_shape(d, dims)
+    return tuple(canonical_dim(d, what) for d in dims)

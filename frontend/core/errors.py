@@ -21,6 +21,15 @@ class ConcretizationTypeError(JAXTypeError):
         super().__init__(f"{what}{describe(tracer)}\n{context}{origin(tracer)}")
 
 
+def traced_shape(tracer: Any, dims: tuple[Any, ...]) -> TypeError:
+    """The error where a dimension of a shape is a traced value."""
+    return TypeError(
+        f"Shapes must be 1D sequences of concrete values of integer type, got {dims}.\n"
+        "If using `jit`, mark the argument static with static_argnums/static_argnames, or apply "
+        f"`jit` to smaller functions.{origin(tracer)}"
+    )
+
+
 class TracerBoolConversionError(ConcretizationTypeError):
     """A traced value was used in `if`, `while`, `and`, `or`, `not` or `bool()`."""
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from .. import lax
 from ..core import dtypes
-from ..core.errors import ConcretizationTypeError
+from ..core.avals import canonical_shape
+from ..core.errors import ConcretizationTypeError, traced_shape
 from ..core.trace import Tracer
 from ..transforms.jit import library_jit
 from .creation import array
@@ -36,16 +37,13 @@ def _arg(who: str, x: Any) -> Any:
 
 def new_shape(who: str, x: Any, shape: Any) -> tuple[int, ...]:
     """A requested shape with -1 replaced. Raises TypeError or ValueError where it does not fit."""
-    dims = (
-        (shape,) if np.ndim(shape) == 0 and not isinstance(shape, (tuple, list)) else tuple(shape)
-    )
+    whole = not isinstance(shape, (tuple, list)) and np.ndim(shape) == 0
+    dims = (shape,) if whole else tuple(shape)
     size = aval_of(x).size
     out = []
     for d in dims:
         if isinstance(d, Tracer) and d._concrete() is None:
-            raise ConcretizationTypeError(
-                d, f"Shapes must be 1D sequences of concrete values of integer type, got {dims}."
-            )
+            raise traced_shape(d, dims)
         try:
             out.append(operator.index(d))
         except TypeError:
@@ -197,10 +195,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
 def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
     """The array repeated to a shape. Raises ValueError where it does not fit."""
     check_arraylike("broadcast_to", array)
-    dims = (
-        (operator.index(shape),) if np.ndim(shape) == 0 else tuple(operator.index(d) for d in shape)
-    )
-    return _broadcast_to(asarray(array), dims)
+    return _broadcast_to(asarray(array), canonical_shape(shape))
 
 
 def broadcast_arrays(*args: Any) -> list[Any]:
