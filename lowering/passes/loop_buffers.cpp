@@ -14,6 +14,7 @@
 #include "remarks.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/PatternMatch.h"
 
@@ -73,18 +74,29 @@ struct LoopBuffersPass
         return signalPassFailure();
   }
 
-  /// A contiguous buffer with the contents of `init`, made before `loop`.
-  static Value ownBuffer(OpBuilder &builder, Location loc, Value init) {
+  /// A contiguous buffer with the contents of `init`, made before `builder`.
+  static Value copyOf(OpBuilder &builder, Location loc, Value init) {
     auto type = cast<MemRefType>(init.getType());
     Value buffer = memref::AllocOp::create(
         builder, loc, MemRefType::get(type.getShape(), type.getElementType()),
         builder.getI64IntegerAttr(64));
-    memref::CopyOp::create(
-        builder,
-        lingon::because(loc, kPassName,
-                        "a loop needs memory of its own for what it carries"),
-        init, buffer);
+    memref::CopyOp::create(builder, loc, init, buffer);
     return buffer;
+  }
+
+  /// The same for a loop that may write to the buffer: `init` itself if it is
+  /// only there for the loop.
+  static Value ownBuffer(OpBuilder &builder, Operation *loop, Value init) {
+    auto alloc = init.getDefiningOp<memref::AllocOp>();
+    bool own = alloc && alloc.getType().getLayout().isIdentity() &&
+               alloc->getBlock() == loop->getBlock() &&
+               llvm::count(loop->getOperands(), init) == 1;
+    if (own)
+      for (Operation *user : init.getUsers())
+        own &= user == loop || (user->getBlock() == loop->getBlock() &&
+                                user->isBeforeInBlock(loop) &&
+                                isa<memref::CopyOp, linalg::LinalgOp>(user));
+    return own ? init : copyOf(builder, loop->getLoc(), init);
   }
 
   /// What a loop hands on: where that is a copy which was only made for it, the
@@ -129,7 +141,7 @@ struct LoopBuffersPass
         overwritten |= lingon::rootsMayAlias(lingon::bufferRoot(source),
                                              lingon::bufferRoot(target));
       if (overwritten)
-        sources[i] = ownBuffer(builder, loc, source);
+        sources[i] = copyOf(builder, loc, source);
     }
     loc = lingon::because(loc, kPassName,
                           "an iteration of the loop makes what it hands on in "
@@ -152,7 +164,7 @@ struct LoopBuffersPass
         continue;
       Value buffer = loop.getInitArgs()[i];
       if (takeOriginal(yield, i) != carry) {
-        buffer = ownBuffer(before, loc, buffer);
+        buffer = ownBuffer(before, loop, buffer);
         moved.push_back(i);
         targets.push_back(buffer);
       }
@@ -200,7 +212,7 @@ struct LoopBuffersPass
       if (argument && argument.getOwner() == loop.getAfterBody() &&
           resolved(condition->getOperand(argument.getArgNumber() + 1)) == carry)
         continue;
-      buffers[i] = ownBuffer(before, loc, buffers[i]);
+      buffers[i] = ownBuffer(before, loop, buffers[i]);
       moved.push_back(i);
       targets.push_back(buffers[i]);
     }

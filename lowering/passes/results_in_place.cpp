@@ -30,6 +30,11 @@ struct ResultsInPlacePass
     func::FuncOp function = getOperation();
     if (function.isExternal() || !function.isPublic())
       return;
+    // What was computed in place is copied to itself.
+    function.walk([](memref::CopyOp copy) {
+      if (copy.getSource() == copy.getTarget())
+        copy.erase();
+    });
     SmallVector<memref::CopyOp> copies(
         function.getBody().front().getOps<memref::CopyOp>());
     for (memref::CopyOp copy : copies) {
