@@ -80,7 +80,11 @@ struct LoopBuffersPass
     Value buffer = memref::AllocOp::create(
         builder, loc, MemRefType::get(type.getShape(), type.getElementType()),
         builder.getI64IntegerAttr(64));
-    memref::CopyOp::create(builder, loc, init, buffer);
+    memref::CopyOp::create(
+        builder,
+        lingon::because(loc, kPassName,
+                        "a loop needs memory of its own for what it carries"),
+        init, buffer);
     return buffer;
   }
 
