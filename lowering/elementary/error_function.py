@@ -52,10 +52,9 @@ def erf_(b: Builder, x: Value) -> Value:
 
 def erfc_(b: Builder, x: Value) -> Value:
     size = b.abs(x)
-    bound = ERFC_BOUND[b.float]
-    inner = b.select(size > bound, bound, size)
-    p, k = _erfc_large(b, inner)
-    tail = b.scale(p, k)
+    zero = size > ERFC_BOUND[b.float]
+    p, k = _erfc_large(b, b.select(zero, 1.0, size))
+    tail = b.select(zero, 0.0, b.scale(p, k))
     large = b.select(x < 0.0, 2.0 - tail, tail)
     small = 1.0 - _erf_small(b, x)
     return b.select(b.both(x < 0.75, x > -1.0), small, b.select(x.isnan(), x, large))

@@ -45,18 +45,28 @@ def exp_reduced(b: Builder, r: Value, c: Value | None = None) -> Value:
     return tail + 1.0
 
 
+def below(b: Builder, x: Value, low: float) -> tuple[Value, Value]:
+    """Whether x is below `low`, and x or else 0: a function that is 0 there selects it in the end.
+    To compute it would take an underflow, which costs a hundred cycles."""
+    gone = x < low
+    return gone, b.select(gone, 0.0, x)
+
+
 def exp_(b: Builder, x: Value) -> Value:
-    inner = clamp(b, x, *exp_range(b))
-    _, k, r, _ = exp_parts(b, inner)
-    return b.scale(exp_reduced(b, r), k)
+    low, high = exp_range(b)
+    zero, inner = below(b, x, low)
+    _, k, r, _ = exp_parts(b, b.select(inner > high, high, inner))
+    return b.select(zero, 0.0, b.scale(exp_reduced(b, r), k))
 
 
 def exp2_(b: Builder, x: Value) -> Value:
-    inner = clamp(b, x, *{"f32": (-151.0, 129.0), "f64": (-1076.0, 1025.0)}[b.float])
+    low, high = {"f32": (-151.0, 129.0), "f64": (-1076.0, 1025.0)}[b.float]
+    zero, inner = below(b, x, low)
+    inner = b.select(inner > high, high, inner)
     n, k = b.round_to_int(inner)
     r = inner - n
     q = b.horner(r, coefficients(f"EXP2_{b.float.upper()}"))
-    return b.scale(b.fma(r, q, 1.0), k)
+    return b.select(zero, 0.0, b.scale(b.fma(r, q, 1.0), k))
 
 
 def expm1_(b: Builder, x: Value) -> Value:
@@ -195,8 +205,10 @@ def log1p_core(b: Builder, x: Value, low: Value | None, more: Value | None) -> V
 
 
 def log1p_(b: Builder, x: Value) -> Value:
-    result = log1p_core(b, x, None, None)
-    result = b.select(b.abs(x) < 2.0 ** -(b.mantissa + 2), x, result)
+    small = b.abs(x) < 2.0 ** -(b.mantissa + 2)
+    # products of tiny numbers would underflow
+    result = log1p_core(b, b.select(small, 0.0, x), None, None)
+    result = b.select(small, x, result)
     result = b.select(x.eq(INF), INF, result)
     result = b.select(x.eq(-1.0), -INF, result)
     return b.select(x >= -1.0, result, b.select(x.isnan(), x, b.const(NAN)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .builder import INF, NAN, Builder, Value
 from .coefficients import coefficients
-from .exponential import exp_parts, exp_range, exp_reduced, log1p_core
+from .exponential import below, exp_parts, exp_range, exp_reduced, log1p_core
 
 
 def _quarter_exp(b: Builder, size: Value) -> tuple[Value, Value]:
@@ -20,10 +20,16 @@ def _quarter_exp(b: Builder, size: Value) -> tuple[Value, Value]:
     return high * scale, low * scale
 
 
+def _sixteenth_inverse(b: Builder, high: Value) -> Value:
+    """1/(16 high), or where it does not matter something that is no denormal number."""
+    bound = 2.0 ** (b.bias // 2)
+    return 0.0625 / b.select(high > bound, bound, high)
+
+
 def sinh_(b: Builder, x: Value) -> Value:
     size = b.abs(x)
     high, low = _quarter_exp(b, size)
-    large = ((high - 0.0625 / high) + low) * 2.0
+    large = ((high - _sixteenth_inverse(b, high)) + low) * 2.0
     square = x * x
     small = b.fma(x * square, b.horner(square, coefficients(f"SINH_{b.float.upper()}")), x)
     result = b.select(size < 1.0, small, b.copysign(large, x))
@@ -32,7 +38,7 @@ def sinh_(b: Builder, x: Value) -> Value:
 
 def cosh_(b: Builder, x: Value) -> Value:
     high, low = _quarter_exp(b, b.abs(x))
-    return ((high + 0.0625 / high) + low) * 2.0
+    return ((high + _sixteenth_inverse(b, high)) + low) * 2.0
 
 
 def tanh_(b: Builder, x: Value) -> Value:
@@ -50,16 +56,19 @@ def tanh_(b: Builder, x: Value) -> Value:
 
 def logistic_(b: Builder, x: Value) -> Value:
     """1 / (1 + exp(-x)), from exp(-|x|) so that nothing overflows."""
-    inner = -b.abs(x)
-    low = exp_range(b)[0]
-    inner = b.select(inner < low, low, inner)
+    size = -b.abs(x)
+    zero, inner = below(b, size, exp_range(b)[0])
     _, k, r, c = exp_parts(b, inner)
     q = b.horner(r, coefficients(f"EXP_{b.float.upper()}"))
     tail = b.fma(r * r, q, r + c)
     top = 1.0 + tail
-    e, e_low = b.scale(top, k), b.scale((1.0 - top) + tail, k)
-    bottom = 1.0 + e
-    bottom_low = ((1.0 - bottom) + e) + e_low
+    e = b.select(zero, 0.0, b.scale(top, k))
+    # far out the quotient is e or 1, and the small parts would underflow
+    far = size < {"f32": -50.0, "f64": -600.0}[b.float]
+    e_low = b.scale(b.select(far, 0.0, (1.0 - top) + tail), k)
+    more = b.select(far, 0.0, e)
+    bottom = 1.0 + more
+    bottom_low = ((1.0 - bottom) + more) + e_low
     negative = x < 0.0
     top, top_low = b.select(negative, e, 1.0), b.select(negative, e_low, 0.0)
     inverse = 1.0 / bottom
