@@ -117,8 +117,23 @@ def _hypot(x: Expr, y: Expr) -> Expr:
 
 
 def _abs(b: ScalarBuilder, t: ElementType, z: str) -> str:
-    """Absolute value, a real number."""
-    return _hypot(*_parts(b, t, z)).cast("arith.truncf", t.part.register).name
+    """Absolute value, a real number. In f64 the squares of f32 are exact and do not overflow."""
+    x, y = _parts(b, t, z)
+    if t.part.register == "f32":
+        size = select(x.isinf() | y.isinf(), x.const(math.inf), _sqrt(x * x + y * y))
+    else:
+        size = _hypot(x, y)
+    return size.cast("arith.truncf", t.part.register).name
+
+
+def _quotient(b: ScalarBuilder, t: ElementType, z: str, w: str, **params) -> str:
+    """The quotient. In f64 that of f32 needs no scaling: products of two are exact."""
+    (x, y), (u, v) = operands = _parts(b, t, z), _parts(b, t, w)
+    if t.part.register != "f32":
+        return _join(t, _div(*operands))
+    inverse = 1.0 / (u * u + v * v)
+    q = (x * u + y * v) * inverse, (y * u - x * v) * inverse
+    return _join(t, _special_quotient(*operands, q))
 
 
 def _sign(z: Pair) -> Pair:
@@ -465,7 +480,6 @@ def _atan2_pair(z: Pair, w: Pair) -> Pair:
 
 
 _PRECISE: dict[str, Callable[..., Pair]] = {
-    "div": _div,
     "sign": _sign,
     "exp": _exp_pair,
     "exp2": _exp2_pair,
@@ -504,6 +518,7 @@ _DIRECT: dict[str, Callable[..., Pair]] = {
 # Primitive name -> row for complex operands, for the elementwise table.
 COMPLEX_ROWS: dict[str, Callable[..., str]] = {
     "abs": _abs,
+    "div": _quotient,
     "eq": _eq,
     "ne": _ne,
     "conj": _conj,
