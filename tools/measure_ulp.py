@@ -148,6 +148,8 @@ def _unary() -> dict[str, Function]:
             limit=1e6,
         ),
     }
+    for name in ("log", "log1p", "erf", "erf_inv"):
+        table[f"sampler_{name}"] = table[name]
     return table
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from ...runtime import ArrayImpl
 from ..core import dtypes, primitive
 from ..core.avals import ShapedArray, get_aval
-from ..core.primitive import Primitive
+from ..core.primitive import Absent, Primitive
 from ..core.rules import Zero
 
 #: All primitives by name, for rules that use primitives declared in other files.
@@ -171,6 +171,7 @@ def reference(f: Callable[..., Any]) -> Callable[..., Any]:
                 return f(*[widened(a) for a in args])
         return f(*args)
 
+    run.ufunc = f if isinstance(f, np.ufunc) else None  # type: ignore[attr-defined]
     return run
 
 
@@ -350,7 +351,7 @@ def full_like(x: Any, value: Any) -> Any:
 def elementwise(
     name: str,
     kinds: Sequence[Sequence[str]],
-    ref: Callable[..., Any],
+    ref: Callable[..., Any] | Absent,
     *,
     jvp: Any,
     transpose: Any,
@@ -364,7 +365,7 @@ def elementwise(
     return Primitive(
         name,
         abstract=elementwise_abstract(name, kinds, out_dtype, same),
-        reference=reference(ref),
+        reference=ref if isinstance(ref, Absent) else reference(ref),
         jvp=jvp,
         transpose=transpose,
         batch=batch,

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..core import config, dtypes
 from ..core.avals import canonical_shape, get_aval
+from ..transforms.eager_functions import eager_function
 from ..primitives.random import (
     PRNGKeyArray,
     key_type,
@@ -125,6 +126,7 @@ def like(result: Any, k: Any) -> Any:
     return result if is_typed(k) else random_unwrap_p.bind(result)
 
 
+@eager_function
 def key_data(keys: Any) -> Any:
     """The words of keys, as a uint32 array with one more axis."""
     return random_unwrap_p.bind(typed(keys))
@@ -136,6 +138,7 @@ def key_impl(keys: Any) -> str:
     return "threefry2x32"
 
 
+@eager_function
 def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Any:
     """Typed keys from their words."""
     _check_impl(impl if dtype is None else dtype)
@@ -147,6 +150,7 @@ def clone(key: Any) -> Any:
     return like(typed(key), key)
 
 
+@eager_function
 def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
     """New keys derived from one: `num` of them, or an array of keys of that shape."""
     shape = canonical_shape(num)
@@ -157,6 +161,13 @@ def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
 
 def fold_in(key: Any, data: Any) -> Any:
     """A new key derived from a key and an integer."""
+    if type(data) is int and 0 <= data < 2**32:
+        data = np.uint32(data)  # so that other numbers are no other program
+    return _fold_in(key, data)
+
+
+@eager_function(numbers=True)
+def _fold_in(key: Any, data: Any) -> Any:
     k = typed(key, "fold_in")
     aval = get_aval(data)
     if aval.shape != ():  # type: ignore[attr-defined]
@@ -169,6 +180,7 @@ def fold_in(key: Any, data: Any) -> Any:
     return like(random_fold_in_p.bind(k, asarray(data, dtype=np.uint32)), key)
 
 
+@eager_function
 def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Uniform random bits as unsigned integers (the widest by default)."""
 

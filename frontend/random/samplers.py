@@ -11,6 +11,13 @@ from ..core import dtypes
 from ..core.avals import canonical_shape, get_aval
 from ..numpy import creation
 from ..numpy import util as u
+from ..numpy.selection import clip, where
+from ..primitives.sampler_functions import (
+    sampler_erf_inv_p,
+    sampler_erf_p,
+    sampler_log1p_p,
+    sampler_log_p,
+)
 from ..transforms.jit import library_jit
 from .keys import random_bits, split, typed
 
@@ -91,7 +98,7 @@ def uniform(
     return _uniform(k, minval, maxval, shape=_shape(shape), dtype=dt)
 
 
-@library_jit(static_argnames=("shape", "dtype"))
+@library_jit(static_argnames=("shape", "dtype"), compiled=True)
 def _uniform(key: Any, minval: Any, maxval: Any, shape: tuple, dtype: Any) -> Any:
     lo, hi = u.convert(u.asarray(minval), dtype), u.convert(u.asarray(maxval), dtype)
     lo, hi = _lead(lo, len(shape)), _lead(hi, len(shape))
@@ -111,6 +118,16 @@ def _uniform(key: Any, minval: Any, maxval: Any, shape: tuple, dtype: Any) -> An
     return lax.max(lo, lax.add(lax.mul(unit, lax.sub(hi, lo)), lo))
 
 
+def _positive(key: Any, shape: tuple, dtype: Any) -> Any:
+    """Uniform floats in (0, 1): the smallest normal number in place of 0."""
+    return lax.max(_scalar(dtypes.finfo(dtype).smallest_normal, dtype), uniform(key, shape, dtype))
+
+
+def _two_draws(key: Any, shape: tuple, dtype: Any) -> tuple[Any, Any]:
+    both = uniform(key, (2, *shape), dtype, minval=0.0, maxval=1.0)
+    return both[0], both[1]
+
+
 def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Standard normal floats; complex ones have independent parts of variance 1/2."""
     k = typed(key, "normal")
@@ -118,23 +135,23 @@ def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = 
     return _normal(k, shape=_shape(shape), dtype=dt)
 
 
-@library_jit(static_argnames=("shape", "dtype"))
+@library_jit(static_argnames=("shape", "dtype"), compiled=True)
 def _normal(key: Any, shape: tuple, dtype: Any) -> Any:
     if dtypes.is_complex(dtype):
         real = dtypes.to_real(dtype)
         keys = split(key)
-        re = u.convert(_normal_real(keys[0], shape=shape, dtype=real), dtype)
-        im = u.convert(_normal_real(keys[1], shape=shape, dtype=real), dtype)
-        z = lax.add(re, lax.mul(_scalar(1j, dtype), im))
-        return lax.div(z, _scalar(np.sqrt(2), dtype))
+        re = _normal_real(keys[0], shape=shape, dtype=real)
+        im = _normal_real(keys[1], shape=shape, dtype=real)
+        scale = _scalar(1 / real.type(np.sqrt(2)), real)
+        return lax.complex(lax.mul(re, scale), lax.mul(im, scale))
     return _normal_real(key, shape=shape, dtype=dtype)
 
 
-@library_jit(static_argnames=("shape", "dtype"))
+@library_jit(static_argnames=("shape", "dtype"), compiled=True)
 def _normal_real(key: Any, shape: tuple, dtype: Any) -> Any:
     lo = np.nextafter(np.array(-1.0, dtype), np.array(0.0, dtype), dtype=dtype)
     x = uniform(key, shape, dtype, _scalar(lo, dtype), _scalar(1, dtype))
-    return lax.mul(_scalar(np.sqrt(2), dtype), lax.erf_inv(x))
+    return lax.mul(_scalar(np.sqrt(2), dtype), sampler_erf_inv_p.bind(x))
 
 
 def truncated_normal(
@@ -155,14 +172,12 @@ def truncated_normal(
     )
 
 
-@library_jit(static_argnames=("shape", "dtype"))
+@library_jit(static_argnames=("shape", "dtype"), compiled=True)
 def _truncated_normal(key: Any, lower: Any, upper: Any, shape: tuple, dtype: Any) -> Any:
-    from ..numpy.selection import clip
-
     lo, hi = u.convert(u.asarray(lower), dtype), u.convert(u.asarray(upper), dtype)
     root = _scalar(np.sqrt(2), dtype)
-    a, b = lax.erf(lax.div(lo, root)), lax.erf(lax.div(hi, root))
-    x = lax.mul(root, lax.erf_inv(uniform(key, shape, dtype, a, b)))
+    a, b = sampler_erf_p.bind(lax.div(lo, root)), sampler_erf_p.bind(lax.div(hi, root))
+    x = lax.mul(root, sampler_erf_inv_p.bind(uniform(key, shape, dtype, a, b)))
     return clip(
         x,
         lax.nextafter(
@@ -186,8 +201,6 @@ def randint(
     k = typed(key, "randint")
     dt = _int("randint", dtype)
     if dt.itemsize < 4:
-        from ..numpy.selection import clip
-
         info = dtypes.iinfo(dt)
         low, high = clip(minval, info.min, info.max), clip(maxval, info.min, info.max + 1)
         return u.convert(_randint(k, low, high, shape=_shape(shape), dtype=np.dtype(np.int32)), dt)
@@ -196,7 +209,6 @@ def randint(
 
 @library_jit(static_argnames=("shape", "dtype"))
 def _randint(key: Any, minval: Any, maxval: Any, shape: tuple, dtype: Any) -> Any:
-    from ..numpy.selection import clip
 
     u.check_arraylike("randint", minval, maxval)
     minval, maxval = u.asarray(minval), u.asarray(maxval)
@@ -268,7 +280,11 @@ def bernoulli(
 def _bernoulli(key: Any, p: Any, shape: tuple, mode: str) -> Any:
     dt = u.dtype_of(p)
     if mode == "high":
-        raise NotImplementedError("bernoulli: mode='high'")
+        # p is compared with 2 draws, the second giving the bits below the first one's
+        high, low = _two_draws(key, shape, dt)
+        return lax.lt(
+            lax.mul(low, _scalar(dtypes.finfo(dt).eps, dt)), lax.sub(u.broadcast_to(p, shape), high)
+        )
     x = uniform(key, shape, dt)
     return lax.lt(x, p if not u.shape_of(p) else u.broadcast_to(p, shape))
 
@@ -279,9 +295,9 @@ def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: A
     return _exponential(k, shape=_shape(shape), dtype=_float("exponential", dtype))
 
 
-@library_jit(static_argnames=("shape", "dtype"))
+@library_jit(static_argnames=("shape", "dtype"), compiled=True)
 def _exponential(key: Any, shape: tuple, dtype: Any) -> Any:
-    return lax.neg(lax.log1p(lax.neg(uniform(key, shape, dtype))))
+    return lax.neg(sampler_log1p_p.bind(lax.neg(uniform(key, shape, dtype))))
 
 
 def gumbel(
@@ -297,16 +313,23 @@ def gumbel(
         raise ValueError(
             f"Must provide valid mode for gumbel, got {mode!r}; expected 'high' or 'low'"
         )
-    if mode == "high":
-        raise NotImplementedError("gumbel: mode='high'")
     k = typed(key, "gumbel")
-    return _gumbel(k, shape=_shape(shape), dtype=_float("gumbel", dtype))
+    dt = _float("gumbel", dtype)
+    return _gumbel(k, shape=_shape(shape), dtype=dt, mode=mode or "low")
 
 
-@library_jit(static_argnames=("shape", "dtype"))
-def _gumbel(key: Any, shape: tuple, dtype: Any) -> Any:
-    tiny = _scalar(dtypes.finfo(dtype).smallest_normal, dtype)
-    return lax.neg(lax.log(lax.neg(lax.log(uniform(key, shape, dtype, minval=tiny, maxval=1.0)))))
+@library_jit(static_argnames=("shape", "dtype", "mode"), compiled=True)
+def _gumbel(key: Any, shape: tuple, dtype: Any, mode: str) -> Any:
+    info = dtypes.finfo(dtype)
+    tiny = _scalar(info.smallest_normal, dtype)
+    if mode == "high":
+        # below 1/2 a second draw gives the bits that the first one lacks
+        high, low = _two_draws(key, shape, dtype)
+        fine = lax.add(lax.add(high, lax.mul(_scalar(info.eps, dtype), low)), tiny)
+        x = where(lax.ge(high, _scalar(0.5, dtype)), high, fine)
+        return lax.neg(sampler_log_p.bind(lax.neg(sampler_log1p_p.bind(lax.neg(x)))))
+    x = _positive(key, shape, dtype)
+    return lax.neg(sampler_log_p.bind(lax.neg(sampler_log_p.bind(x))))
 
 
 def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
@@ -315,11 +338,11 @@ def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any =
     return _laplace(k, shape=_shape(shape), dtype=_float("laplace", dtype))
 
 
-@library_jit(static_argnames=("shape", "dtype"))
+@library_jit(static_argnames=("shape", "dtype"), compiled=True)
 def _laplace(key: Any, shape: tuple, dtype: Any) -> Any:
     lo = _scalar(-1.0 + float(dtypes.finfo(dtype).epsneg), dtype)
     x = uniform(key, shape, dtype, minval=lo, maxval=1.0)
-    return lax.mul(lax.sign(x), lax.log1p(lax.neg(lax.abs(x))))
+    return lax.mul(lax.sign(x), sampler_log1p_p.bind(lax.neg(lax.abs(x))))
 
 
 def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
@@ -328,11 +351,10 @@ def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any 
     return _logistic(k, shape=_shape(shape), dtype=_float("logistic", dtype))
 
 
-@library_jit(static_argnames=("shape", "dtype"))
+@library_jit(static_argnames=("shape", "dtype"), compiled=True)
 def _logistic(key: Any, shape: tuple, dtype: Any) -> Any:
-    tiny = _scalar(dtypes.finfo(dtype).smallest_normal, dtype)
-    x = uniform(key, shape, dtype, minval=tiny, maxval=1.0)
-    return lax.log(lax.div(x, lax.sub(_scalar(1, dtype), x)))
+    x = _positive(key, shape, dtype)
+    return lax.sub(sampler_log_p.bind(x), sampler_log1p_p.bind(lax.neg(x)))
 
 
 def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
@@ -341,7 +363,7 @@ def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = 
     return _cauchy(k, shape=_shape(shape), dtype=_float("cauchy", dtype))
 
 
-@library_jit(static_argnames=("shape", "dtype"))
+@library_jit(static_argnames=("shape", "dtype"), compiled=True)
 def _cauchy(key: Any, shape: tuple, dtype: Any) -> Any:
     x = uniform(key, shape, dtype, minval=_scalar(dtypes.finfo(dtype).eps, dtype), maxval=1.0)
     return lax.tan(lax.mul(_scalar(np.pi, dtype), lax.sub(x, _scalar(0.5, dtype))))

@@ -13,11 +13,13 @@ from ..core import dtypes
 from ..core.avals import canonical_shape
 from ..numpy import creation, manipulation, reductions, searching
 from ..numpy import util as u
+from ..transforms.eager_functions import eager_function
 from ..transforms.jit import library_jit
 from .keys import random_bits, split, typed
 from .samplers import gumbel, randint, uniform
 
 
+@eager_function
 def categorical(
     key: Any, logits: Any, axis: int = -1, shape: Any = None, replace: bool = True, mode: str | None = None, *,
     out_sharding: Any = None,
@@ -73,6 +75,7 @@ def _shuffle(key: Any, x: Any, axis: int) -> Any:
     return x
 
 
+@eager_function
 def permutation(
     key: Any, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Any = None
 ) -> Any:
@@ -95,6 +98,7 @@ def permutation(
     return searching.take(y, order, axis=axis, unique_indices=True)
 
 
+@eager_function
 def choice(
     key: Any,
     a: Any,

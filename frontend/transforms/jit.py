@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...runtime import JitDispatch
+from ...runtime import EagerFunction, JitDispatch
 from ..core import config, devices, dtypes, eager, pytree
 from ..core.avals import ShapedArray
 from ..core.bounded_cache import BoundedCache
@@ -39,11 +39,17 @@ from .api_util import (
 from .batching import batch_jaxpr
 from .cache_misses import explain
 from .checkify import checkify_call
+from .eager_functions import eager_function
 from .function_traces import traces_of
 from .jet import jet_call
 from .jvp import jvp_jaxpr
 from .partial_eval import dce_closed, partial_eval_jaxpr
-from .programs import check_compiler_options, clear_eager_programs, program_of
+from .programs import (
+    check_compiler_options,
+    clear_eager_programs,
+    mark_by_primitives,
+    program_of,
+)
 from .recompute import split_call
 from .transpose import transpose_jaxpr
 
@@ -471,15 +477,25 @@ def runs_eagerly(trace: Any) -> bool:
     return True
 
 
-def library_jit(fun: Any = None, **options: Any) -> Any:
+class _LibraryJitted(Jitted):
+    """Run eagerly, its calls go by primitives."""
+
+    def traced(self, call: Call) -> TracedProgram:
+        program = super().traced(call)
+        mark_by_primitives(program.closed)
+        return program
+
+
+def library_jit(fun: Any = None, *, compiled: bool = False, **options: Any) -> Any:
     """jit for functions of the library itself.
 
     In programs that are traced they are calls under their own name, as a user of jit would have
     it; run eagerly, also below grad or vmap, they go primitive by primitive, and nothing waits for
-    the compiler.
+    the compiler. With `compiled` they are compiled eagerly too: for results that must have the
+    same bits in and out of programs.
     """
     if fun is None:
-        return lambda f: library_jit(f, **options)
+        return lambda f: library_jit(f, compiled=compiled, **options)
     settings = {
         "static_argnums": None,
         "static_argnames": None,
@@ -489,17 +505,19 @@ def library_jit(fun: Any = None, **options: Any) -> Any:
         "inline": False,
         **options,
     }
-    jitted = Jitted(JitInfo(fun, **settings))
+    if compiled:
+        return make_jit(fun, **settings)
+    jitted = _LibraryJitted(JitInfo(fun, **settings))
     _all_jitted.add(jitted)
 
-    @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
         if state.trace is eval_trace or runs_eagerly(state.trace) or config.disable_jit.value:
             return fun(*args, **kwargs)
         return jitted.miss(args, kwargs)[0]
 
-    call._jit = jitted  # type: ignore[attr-defined]
-    return call
+    made = eager_function(functools.wraps(fun)(call))
+    made._jit = jitted
+    return made
 
 
 def make_closed_jaxpr(f: Callable[..., Any], call: Call, traced_for: str = "make_jaxpr") -> Any:
@@ -529,6 +547,7 @@ def clear_caches() -> None:
     for j in list(_all_jitted):
         j.cache.clear()
     JitDispatch.clear_all()
+    EagerFunction.clear_all()
 
 
 __all__ = [

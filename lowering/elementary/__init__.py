@@ -32,6 +32,7 @@ _MODULES = {
     "zeta": {"zeta": 2, "polygamma": 2},
     "bessel": {"bessel_i0e": 1, "bessel_i1e": 1},
     "remainder": {"fmod": 2, "nextafter": 2},
+    "samplers": {"sampler_log": 1, "sampler_log1p": 1, "sampler_erf": 1, "sampler_erf_inv": 1},
 }
 ARITY = {name: arity for table in _MODULES.values() for name, arity in table.items()}
 _HOME = {name: module for module, table in _MODULES.items() for name in table}

@@ -324,6 +324,8 @@ elementwise("erf", f="math.erf")
 elementwise("erfc", f="math.erfc")
 for _name in ["erf_inv", "lgamma", "digamma", "polygamma", "zeta", "bessel_i0e", "bessel_i1e"]:
     elementwise(_name, f=_library(_name))
+for _name in ["sampler_log", "sampler_log1p", "sampler_erf", "sampler_erf_inv"]:
+    elementwise(_name, f=_library(_name))
 for _name in ["igamma", "igammac", "igamma_grad_a", "regularized_incomplete_beta"]:
     elementwise(_name, f=_library(_name))
 

@@ -45,6 +45,7 @@ UNARY = {
     "bessel_i0e": [(0, 1), (INF, 0), (-INF, 0)],
     "bessel_i1e": [(0, 0), (-0.0, -0.0), (INF, 0), (-INF, -0.0)],
 }
+UNARY |= {f"sampler_{name}": UNARY[name] for name in ("log", "log1p", "erf", "erf_inv")}
 BINARY = {
     "powf": [
         (0, 0, 1), (NAN, 0, 1), (INF, -0.0, 1), (1, NAN, 1), (1, INF, 1), (-1, INF, 1), (-1, -INF, 1),
