@@ -16,6 +16,7 @@
 // ones. Integers wrap; booleans are combined by and, or.
 //
 //===----------------------------------------------------------------------===//
+#include "gemm_narrow.h"
 #include "gemv.h"
 
 namespace lingon {
@@ -241,25 +242,38 @@ template <class W, class S, class O> struct Product {
     if (PreferBlas && parallel && m * n * k >= SerialWork &&
         tryBlas(a, b, c, m, n, k))
       return;
-    int64_t tasks = parallel ? m * n * k / SerialWork : 0;
+    const bool narrow = isNarrow(m * n * k);
+    int64_t tasks =
+        parallel ? m * n * k / (narrow ? 8 * SerialWork : SerialWork) : 0;
     if (tasks < 2)
-      return serialProduct<W>(a, b, c, m, n, k);
+      return onThread(narrow, a, b, c, m, n, k);
     int64_t rows = 1, cols = 1;
     chooseGrid(m, n, minOf(tasks, lingon_rt_num_threads()), rows, cols);
     constexpr int64_t tileCols = TileVectors * VectorOf<W>::lanes;
-    int64_t rowPart = roundUp((m + rows - 1) / rows, TileRows);
+    int64_t rowPart = roundUp((m + rows - 1) / rows, narrow ? 32 : TileRows);
     int64_t colPart = roundUp((n + cols - 1) / cols, tileCols);
     parallelFor(rows * cols, 1, [=](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         int64_t i0 = i / cols * rowPart, j0 = i % cols * colPart;
         if (i0 < m && j0 < n)
-          serialProduct<W>(a.block(i0, 0), b.block(0, j0), c.block(i0, j0),
-                           minOf(rowPart, m - i0), minOf(colPart, n - j0), k);
+          onThread(narrow, a.block(i0, 0), b.block(0, j0), c.block(i0, j0),
+                   minOf(rowPart, m - i0), minOf(colPart, n - j0), k);
       }
     });
   }
 
 private:
+  static bool isNarrow(int64_t work) {
+    return NarrowKind<W, S>::known && work >= NarrowWork &&
+           narrowUnit() != NarrowUnit::None;
+  }
+  static void onThread(bool narrow, Matrix<const S> a, Matrix<const S> b,
+                       Matrix<O> c, int64_t m, int64_t n, int64_t k) {
+    if constexpr (NarrowKind<W, S>::known)
+      if (narrow)
+        return narrowProduct<W>(a, b, c, m, n, k);
+    serialProduct<W>(a, b, c, m, n, k);
+  }
   template <class A>
   static bool tryBlas(Matrix<const A> a, Matrix<const A> b, Matrix<A> c,
                       int64_t m, int64_t n, int64_t k) {
@@ -370,7 +384,11 @@ BatchFn productFor(int32_t in, int32_t out) {
     return in == Bool ? runBatch<uint32_t, Bool8, Bool8> : nullptr;
   case Int8:
   case UInt8:
-    return in == out ? runBatch<uint16_t, uint8_t, uint8_t> : nullptr;
+    // Sums of 16 bits are enough, but for the instructions with 32-bit ones.
+    return in != out ? nullptr
+           : narrowUnit() == NarrowUnit::None
+               ? runBatch<uint16_t, uint8_t, uint8_t>
+               : runBatch<uint32_t, uint8_t, uint8_t>;
   case Int16:
   case UInt16:
     return in == out ? runBatch<uint16_t, uint16_t, uint16_t> : nullptr;

@@ -160,6 +160,8 @@ def test_dot_general_in_any_layout(seed):
         (40, 1, 3000),
         (3, 900, 1),
         (70, 70, 70),
+        (33, 17, 65),
+        (290, 530, 1100),
     ],
 )
 def test_matrices_of_all_shapes(source, target, m, n, k):
