@@ -161,7 +161,8 @@ def test_dot_general_in_any_layout(seed):
         (3, 900, 1),
         (70, 70, 70),
         (33, 17, 65),
-        (290, 530, 1100),
+        (290, 530, 70),
+        (20, 33, 2100),
     ],
 )
 def test_matrices_of_all_shapes(source, target, m, n, k):
