@@ -17,9 +17,12 @@ except ModuleNotFoundError as error:
     ) from None
 
 from lingon.runtime._runtime import (
+    LARGE_SIZE,
     ArrayImpl,
+    EagerFunction,
     Executable,
     JitDispatch,
+    Plan,
     ShardLayout,
     SpmdExecutable,
     assemble_array,
@@ -32,6 +35,8 @@ from lingon.runtime._runtime import (
     from_dlpack,
     from_numpy,
     from_scalar,
+    has_plan_loop,
+    has_ufunc_loop,
     live_arrays,
     num_threads,
     pool_reset_peak,
@@ -44,6 +49,8 @@ from lingon.runtime._runtime import (
     set_blas_routine,
     set_default_device,
     set_global_config,
+    set_identity_type,
+    set_key_type,
     set_num_threads,
     set_thread_config,
     set_tracing,
@@ -54,9 +61,12 @@ from lingon.runtime._runtime import (
 from lingon.runtime.blas import prepare_kernels
 
 __all__ = [
+    "LARGE_SIZE",
     "ArrayImpl",
+    "EagerFunction",
     "Executable",
     "JitDispatch",
+    "Plan",
     "ShardLayout",
     "SpmdExecutable",
     "assemble_array",
@@ -69,6 +79,8 @@ __all__ = [
     "from_dlpack",
     "from_numpy",
     "from_scalar",
+    "has_plan_loop",
+    "has_ufunc_loop",
     "num_threads",
     "pool_reset_peak",
     "pool_set_cache_limit",
@@ -82,6 +94,8 @@ __all__ = [
     "set_blas_routine",
     "set_default_device",
     "set_global_config",
+    "set_identity_type",
+    "set_key_type",
     "set_num_threads",
     "set_thread_config",
     "set_tracing",

@@ -95,27 +95,68 @@ def quietly(f: Callable[..., Any], args: Sequence[Any], params: dict) -> Any:
         q.inside = False
 
 
-def result_avals(prim: Primitive, avals: tuple, params: dict, x64: bool | None = None) -> Any:
-    """`abstract_eval`, remembered where the parameters are hashable."""
-    if x64 is None:
-        x64 = config.x64_enabled()
+class _Known:
+    """What is remembered of a primitive for argument types and parameters."""
+
+    __slots__ = ("calls", "out", "plan")
+
+    def __init__(self, out: Any):
+        self.out = out
+        self.calls = 0
+        # A plan that runs the primitive; None until there is one, False if there is none.
+        self.plan: Any = None
+
+
+_CALLS_BEFORE = 3  # a plan is made
+
+
+def _known(prim: Primitive, avals: tuple, params: dict, x64: bool) -> _Known:
     key = (avals, x64, *params.items()) if params else (avals, x64)
     known = prim.results
     try:
-        out = known.get(key)
+        found = known.get(key)
     except TypeError as e:
         if "unhashable" not in str(e):
             raise
         out = prim.abstract_eval(*avals, **params)
-        return tuple(out) if prim.multiple_results else out
-    if out is None:
+        return _Known(tuple(out) if prim.multiple_results else out)
+    if found is None:
         out = prim.abstract_eval(*avals, **params)
-        if prim.multiple_results:
-            out = tuple(out)
+        found = _Known(tuple(out) if prim.multiple_results else out)
         if len(known) >= _MAX_RESULTS:
             known.clear()
-        known[key] = out
-    return out
+        known[key] = found
+    return found
+
+
+def _planned(prim: Primitive, known: _Known, avals: tuple, params: dict) -> Any:
+    """The plan of a primitive where it is time to have one, or None.
+
+    Plans give what the reference gives; those that do not, such as sums in another order, are made
+    at once.
+    """
+    known.calls += 1
+    if known.calls <= _CALLS_BEFORE and prim.name not in inexact_plans:
+        return None
+    known.plan = plan_of_primitive(prim, avals, known.out, params) or False
+    return known.plan
+
+
+def _run_plan(prim: Primitive, plan: Any, args: Sequence[Any], avals: tuple, out: Any) -> Any:
+    ins = []
+    for a, v in zip(args, avals):
+        if type(a) is not ArrayImpl:
+            base = getattr(a, "_base_array", None)
+            a = ArrayImpl.from_numpy(to_numpy(a, v), v.weak_type) if base is None else base
+        ins.append(a)
+    outs = plan.execute(ins)
+    several = prim.multiple_results
+    wanted = out if several else (out,)
+    results = [
+        v.dtype.wrap(o) if dtypes.is_extended(v.dtype) else o
+        for o, v in zip(outs, wanted, strict=True)
+    ]
+    return results if several else results[0]
 
 
 def _on_its_device(prim: Primitive, args: Sequence[Any], params: dict) -> Any:
@@ -194,10 +235,19 @@ def evaluate(prim: Primitive, args: Sequence[Any], params: dict) -> Any:
 def _evaluate(prim: Primitive, args: Sequence[Any], params: dict) -> Any:
     avals = tuple([a.aval if type(a) is ArrayImpl else get_aval(a) for a in args])
     now = config.eager_state()
-    out = result_avals(prim, avals, params, now.x64)
+    known = _known(prim, avals, params, bool(now.x64))
+    out = known.out
     reference = prim.reference
     if type(reference) is Absent:
         return run_compiled(prim, args, avals, out, params)
+    plan = known.plan
+    if plan is None:
+        plan = _planned(prim, known, avals, params)
+    if plan:
+        made = _run_plan(prim, plan, args, avals, out)
+        if now.check_finite:
+            check_finite(prim.name, made if prim.multiple_results else [made])
+        return made
     ins = [a._numpy() if type(a) is ArrayImpl else to_numpy(a, v) for a, v in zip(args, avals)]
     res = quietly(reference, ins, params)
     if prim.multiple_results:
@@ -250,5 +300,10 @@ run_sharded: Callable[..., Any] = _no_compiler
 
 #: Runs (primitive, args, avals, out_avals, params) compiled; set by transforms/jit.py.
 run_compiled: Callable[..., Any] = _no_compiler
+
+#: Makes the plan of (primitive, avals, out_avals, params), or None; set by transforms/jit.py.
+plan_of_primitive: Callable[..., Any] = _no_compiler
+#: Primitives whose plans give other last bits than their references do.
+inexact_plans: frozenset[str] = frozenset(("dot_general", "reduce_sum", "reduce_prod"))
 
 primitive.default_evaluate = evaluate

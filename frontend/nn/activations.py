@@ -13,6 +13,7 @@ from ..numpy import ufuncs as u
 from ..numpy.creation import fill_scalar
 from ..numpy.util import asarray, aval_of, check_arraylike, promote_args_inexact
 from ..transforms.custom_rules import custom_jvp
+from ..transforms.eager_functions import eager_function
 from ..transforms.jit import library_jit
 
 
@@ -34,6 +35,7 @@ relu.defjvps(
         lax.gt(x, fill_scalar(0, aval_of(x).dtype)), g, lax.full_like(g, 0)
     )
 )
+relu = eager_function(relu)
 
 
 @library_jit
@@ -181,6 +183,7 @@ def hard_silu(x: Any) -> Any:
 hard_swish = hard_silu
 
 
+@eager_function
 def tanh(x: Any, /) -> Any:
     """Hyperbolic tangent."""
     return u.tanh(x)  # type: ignore[attr-defined]

@@ -22,9 +22,11 @@ from ..numpy.util import (
     convert,
     promote_args_inexact,
 )
+from ..transforms.eager_functions import eager_function
 from ..transforms.jit import library_jit
 
 
+@eager_function
 def logsumexp(
     a: Any,
     axis: Any = None,
@@ -67,6 +69,7 @@ def logsumexp(
     return (out, sign) if return_sign else out
 
 
+@eager_function
 def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = False) -> Any:
     """log(mean(exp(x))) over axes, without overflow."""
     total = logsumexp(x, axis=axis, where=where, keepdims=keepdims)
@@ -78,6 +81,7 @@ def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = Fal
     return total - u.log(convert(asarray(n), aval_of(total).dtype))
 
 
+@eager_function
 def softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
     """exp(x) / sum(exp(x)) over axes; elements outside `where` count as -inf."""
     check_arraylike("softmax", x)
@@ -91,6 +95,7 @@ def softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
     return out if where is None else selection.where(where, out, 0)
 
 
+@eager_function
 def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
     """log(softmax(x)), without loss of precision."""
     check_arraylike("log_softmax", x)
@@ -115,6 +120,7 @@ def _standardize(x: Any, axis: Any, mean: Any, variance: Any, epsilon: Any, wher
     return u.multiply(u.subtract(x, m), lax.rsqrt(u.add(variance, epsilon)))
 
 
+@eager_function
 def standardize(
     x: Any, axis: Any = -1, mean: Any = None, variance: Any = None, epsilon: Any = 1e-5, where: Any = None, *,
     algorithm: str = "fast",
@@ -145,6 +151,7 @@ def _one_hot(x: Any, num_classes: int, dtype: Any, axis: int) -> Any:
     return convert(u.equal(lhs, rhs), dtype)
 
 
+@eager_function
 def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Any:
     """A new axis that is 1 at the index and 0 elsewhere; all 0 for indices out of range."""
     if isinstance(num_classes, Tracer):

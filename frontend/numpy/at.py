@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -21,6 +22,7 @@ from ..primitives.scatter import (
     scatter_mul,
     scatter_sub,
 )
+from ..transforms.eager_functions import eager_function
 from .creation import asarray, full_like
 from .indexing import make_indexer, prepare, take
 from .util import aval_of, broadcast_to, check_arraylike, convert
@@ -104,6 +106,12 @@ def _with_new_axes(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, 
     return tuple(1 if i in axes else next(rest) for i in range(len(shape) + len(axes)))
 
 
+_eagerly = {
+    op: eager_function(functools.partial(_scatter, op))
+    for op in (scatter, scatter_add, scatter_max, scatter_min, scatter_mul, scatter_sub)
+}
+
+
 class IndexUpdateRef:
     """`x.at[idx]`: what can be done at an index of an array; every method returns a new array.
 
@@ -159,8 +167,8 @@ class IndexUpdateRef:
                 f"unexpected keyword argument {sorted(unknown)[0]!r}; accepted: {', '.join(sorted(known))}"
             )
         mode = options.get("mode")
-        return _scatter(
-            op,
+        scatter_by = _eagerly.get(op) or functools.partial(_scatter, op)
+        return scatter_by(
             self.array,
             self.index,
             values,

@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import lax
 from ..core import dtypes
+from ..transforms.eager_functions import eager_function
 from ..transforms.jit import library_jit
 from .manipulation import concatenate, moveaxis, ravel
 from .selection import clip, where
@@ -236,6 +237,7 @@ def _interp(
     return out
 
 
+@eager_function
 def interp(
     x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
 ) -> Any:

@@ -18,6 +18,7 @@ from ..core.errors import ConcretizationTypeError
 from ..core.primitive import registry
 from ..core.trace import Tracer, eval_trace, state
 from ..primitives.placement import ArrayCopySemantics, device_put_p
+from ..transforms.eager_functions import eager_function
 from ..transforms.jit import library_jit
 from .util import asarray as _plain
 from .util import aval_of, broadcast_to, canonical_axis, check_arraylike, convert, scalar
@@ -394,6 +395,7 @@ def _like(a: Any, dtype: Any, shape: Any, who: str) -> tuple[tuple[int, ...], An
     return (s if shape is None else _shape(shape)), _dtype(dtype, d), weak and dtype is None
 
 
+@eager_function
 @placed
 def zeros_like(
     a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
@@ -404,6 +406,7 @@ def zeros_like(
     return fill(s, _scalar(0, d, weak))
 
 
+@eager_function
 @placed
 def ones_like(
     a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
@@ -420,6 +423,7 @@ def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: 
     return zeros_like(prototype, dtype, shape, device=device)
 
 
+@eager_function
 @placed
 def full_like(
     a: Any,
@@ -456,6 +460,7 @@ def iota(n: int, dtype: Any) -> Any:
     return registry["iota"].bind(dtype=dtype, shape=(n,), dimension=0, sharding=None)
 
 
+@eager_function
 @placed
 def arange(
     start: Any,
@@ -572,6 +577,7 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis:
     return convert(out, out_dtype)
 
 
+@eager_function
 @placed
 def linspace(
     start: Any,
@@ -612,6 +618,7 @@ def linspace(
     )
 
 
+@eager_function
 def logspace(
     start: Any,
     stop: Any,
@@ -631,6 +638,7 @@ def logspace(
     return out if dt is None else convert(out, dt)
 
 
+@eager_function
 def geomspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
 ) -> Any:

@@ -12,6 +12,7 @@ from .. import lax
 from ..core import dtypes
 from ..core.errors import ConcretizationTypeError
 from ..core.trace import Tracer
+from ..transforms.eager_functions import eager_function
 from .creation import arange, full, zeros
 from .manipulation import concatenate, moveaxis, ravel
 from .reductions import sum as _sum
@@ -42,6 +43,7 @@ def _indices(who: str, obj: Any, n: int) -> Any:
     return i
 
 
+@eager_function
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     """Values inserted before the positions `obj` along an axis (of the flattened array if None)."""
     check_arraylike("insert", arr, values)
@@ -84,6 +86,7 @@ def _const(v: int, x: Any) -> Any:
     return np.asarray(v, x.dtype)
 
 
+@eager_function
 def delete(
     arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False
 ) -> Any:
@@ -147,6 +150,7 @@ def _known(who: str, x: Any) -> Any:
     return x
 
 
+@eager_function
 def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Any:
     """The array without the zeros at its front ('f'), back ('b') or both, along axes.
 
@@ -181,6 +185,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = N
     return x[tuple(index)]
 
 
+@eager_function
 def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Any:
     """The array with its main diagonal replaced; needs `inplace=False`."""
     if inplace:

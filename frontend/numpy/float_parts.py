@@ -10,6 +10,7 @@ import numpy as np
 from .. import lax
 from ..core import dtypes
 from ..transforms.custom_rules import custom_jvp
+from ..transforms.eager_functions import eager_function
 from ..transforms.jit import library_jit
 from . import reductions
 from .creation import full_like
@@ -147,6 +148,7 @@ def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
     return lax.sub(x, whole), whole
 
 
+@eager_function
 def spacing(x: Any, /) -> Any:
     """Distance to the next number away from zero, with the sign of x."""
     (x,) = promote_args_inexact("spacing", x)
@@ -330,11 +332,13 @@ def _make_logaddexp2() -> Any:
 _logaddexp, _logaddexp2 = _make_logaddexp(), _make_logaddexp2()
 
 
+@eager_function(numbers=True)
 def logaddexp(x1: Any, x2: Any, /) -> Any:
     """log(exp(x1) + exp(x2)) without overflow."""
     return _logaddexp(*promote_args_inexact("logaddexp", x1, x2))
 
 
+@eager_function(numbers=True)
 def logaddexp2(x1: Any, x2: Any, /) -> Any:
     """log2(2**x1 + 2**x2) without overflow."""
     return _logaddexp2(*promote_args_inexact("logaddexp2", x1, x2))

@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import lax
 from ..core import dtypes
+from ..transforms.eager_functions import eager_function
 from .creation import linspace, ones_like, zeros
 from .manipulation import concatenate, ravel
 from .reductions import max as _max
@@ -26,6 +27,7 @@ def _arraylike_sequence(x: Any) -> Any:
     return asarray_checked(x) if isinstance(x, (list, tuple)) else asarray(x)
 
 
+@eager_function
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
     """The edges of the bins that `histogram` uses: `bins` of equal width, or those given.
 
@@ -54,6 +56,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     return linspace(low, high, count + 1, dtype=dt)
 
 
+@eager_function
 def histogram(
     a: Any,
     bins: Any = 10,
@@ -89,6 +92,7 @@ def histogram(
     return counts, edges
 
 
+@eager_function
 def histogramdd(
     sample: Any,
     bins: Any = 10,
@@ -156,6 +160,7 @@ def _grid_volumes(edges: Sequence[Any]) -> Any:
     return prod(stack(meshgrid(*widths, indexing="ij")), axis=0)
 
 
+@eager_function
 def histogram2d(
     x: Any,
     y: Any,

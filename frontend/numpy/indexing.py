@@ -14,6 +14,7 @@ from ..core.primitive import registry
 from ..core.trace import Tracer, eval_trace, state
 from ..primitives.dynamic import dynamic_slice_p
 from ..primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather
+from ..transforms.eager_functions import eager_function
 from .util import asarray_checked, broadcast_shapes
 
 
@@ -563,8 +564,21 @@ def take(
         and not x._committed
     ):
         out = _fast_basic(x, idx)
-        if out is not None:
-            return out
+        return _take_eagerly(x, idx) if out is None else out
+    return _take(
+        x, idx, indices_are_sorted, unique_indices, mode, fill_value, wrap_negative_indices
+    )
+
+
+def _take(
+    x: Any,
+    idx: Any,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Any = None,
+    fill_value: Any = None,
+    wrap_negative_indices: bool = True,
+) -> Any:
     if fill_value is not None and mode is None:
         mode = "fill"
     chosen = None if mode is None else GatherScatterMode.from_any(mode)
@@ -588,6 +602,9 @@ def take(
     if ix.reversed_axes:
         out = registry["rev"].bind(out, dimensions=ix.reversed_axes)
     return expand_axes(out, ix.new_axes)
+
+
+_take_eagerly = eager_function(_take)
 
 
 def getitem(self: Any, idx: Any) -> Any:

@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import lax
 from ..core import dtypes
+from ..transforms.eager_functions import eager_function
 from ..transforms.jit import library_jit
 from .reductions import all as _all
 from .ufuncs import isfinite, isnan, logical_and, logical_or
@@ -49,6 +50,7 @@ def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bo
     return _all(isclose(a, b, rtol, atol, equal_nan=equal_nan))
 
 
+@eager_function
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     """Whether two arrays have the same shape and elements."""
     check_arraylike("array_equal", a1, a2)
@@ -61,6 +63,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     return _all(same)
 
 
+@eager_function
 def array_equiv(a1: Any, a2: Any) -> Any:
     """Whether two arrays are equal after broadcasting."""
     check_arraylike("array_equiv", a1, a2)

@@ -15,6 +15,7 @@ from ..core import dtypes
 from ..core.avals import canonical_shape
 from ..core.errors import ConcretizationTypeError, traced_shape
 from ..core.trace import Tracer
+from ..transforms.eager_functions import eager_function
 from ..transforms.jit import library_jit
 from .creation import array
 from .util import (
@@ -66,6 +67,7 @@ def new_shape(who: str, x: Any, shape: Any) -> tuple[int, ...]:
     return tuple(out)
 
 
+@eager_function
 def reshape(
     a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None
 ) -> Any:
@@ -85,6 +87,7 @@ def reshape(
     raise ValueError(f"Unexpected value for 'order' argument: {order}.")
 
 
+@eager_function
 def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
     """The elements as a rank-1 array."""
     if order == "K":
@@ -92,6 +95,7 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
     return reshape(_arg("ravel", a), (aval_of(a).size,), order)
 
 
+@eager_function
 def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
     """Axes permuted; reversed if `axes` is None."""
     x = _arg("transpose", a)
@@ -100,11 +104,13 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
     return x if perm == tuple(range(n)) else lax.transpose(x, perm)
 
 
+@eager_function
 def permute_dims(a: Any, /, axes: tuple[int, ...]) -> Any:
     """Axes permuted."""
     return transpose(a, axes)
 
 
+@eager_function
 def matrix_transpose(x: Any, /) -> Any:
     """The last two axes exchanged."""
     x = _arg("matrix_transpose", x)
@@ -114,6 +120,7 @@ def matrix_transpose(x: Any, /) -> Any:
     return lax.transpose(x, (*range(n - 2), n - 1, n - 2))
 
 
+@eager_function
 def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
     """Two axes exchanged."""
     x = _arg("swapaxes", a)
@@ -124,6 +131,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
     return x if perm == list(range(n)) else lax.transpose(x, perm)
 
 
+@eager_function
 def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[int]) -> Any:
     """Axes moved to new positions, the others keeping their order."""
     x = _arg("moveaxis", a)
@@ -152,6 +160,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
     return moveaxis(x, axis, start - 1 if start > axis else start)
 
 
+@eager_function
 def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Any:
     """Axes of size 1 removed: all, or those given. Raises ValueError for others."""
     x = _arg("squeeze", a)
@@ -166,6 +175,7 @@ def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Any:
     return lax.squeeze(x, dims) if dims else x
 
 
+@eager_function
 def expand_dims(a: Any, axis: int | Sequence[int]) -> Any:
     """Axes of size 1 inserted at positions of the result."""
     return lax.expand_dims(
@@ -173,6 +183,7 @@ def expand_dims(a: Any, axis: int | Sequence[int]) -> Any:
     )
 
 
+@eager_function
 def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Any:
     """Elements cast to a dtype (float if None)."""
     x = _arg("astype", x)
@@ -192,12 +203,14 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
 # --- broadcasting --------------------------------------------------------------------------
 
 
+@eager_function
 def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
     """The array repeated to a shape. Raises ValueError where it does not fit."""
     check_arraylike("broadcast_to", array)
     return _broadcast_to(asarray(array), canonical_shape(shape))
 
 
+@eager_function
 def broadcast_arrays(*args: Any) -> list[Any]:
     """Arrays broadcast against each other."""
     check_arraylike("broadcast_arrays", *args)
@@ -257,6 +270,7 @@ def _sequence(who: str, arrays: Any) -> list[Any]:
     return list(arrays)
 
 
+@eager_function
 def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
     """Arrays joined along an existing axis (flattened first if `axis` is None)."""
     parts = _sequence("concatenate", arrays)
@@ -275,11 +289,13 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
     return lax.concatenate(parts, axis) if len(parts) > 1 else array(parts[0], copy=False)
 
 
+@eager_function
 def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Any:
     """Arrays joined along an existing axis."""
     return concatenate(arrays, axis)
 
 
+@eager_function
 def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Any:
     """Arrays of one shape joined along a new axis. Raises ValueError for different shapes."""
     if out is not None:
@@ -299,6 +315,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> An
     return lax.stack(parts, axis)
 
 
+@eager_function
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     """The slices along an axis, as a tuple."""
     x = _arg("unstack", x)
@@ -309,23 +326,27 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     return tuple(lax.unstack(x, canonical_axis(axis, x.ndim)))
 
 
+@eager_function
 def vstack(tup: Any, dtype: Any = None) -> Any:
     """Arrays joined by rows."""
     parts = [atleast_2d(p) for p in _sequence("vstack", tup)]
     return concatenate(parts, 0, dtype)
 
 
+@eager_function
 def hstack(tup: Any, dtype: Any = None) -> Any:
     """Arrays joined by columns (rank 1: end to end)."""
     parts = [atleast_1d(p) for p in _sequence("hstack", tup)]
     return concatenate(parts, 0 if parts and parts[0].ndim == 1 else 1, dtype)
 
 
+@eager_function
 def dstack(tup: Any, dtype: Any = None) -> Any:
     """Arrays joined along the third axis."""
     return concatenate([atleast_3d(p) for p in _sequence("dstack", tup)], 2, dtype)
 
 
+@eager_function
 def column_stack(tup: Any) -> Any:
     """Rank-1 arrays as the columns of a matrix."""
     parts = []
@@ -409,26 +430,31 @@ def _split(who: str, ary: Any, where: Any, axis: int, even: bool) -> list[Any]:
     return list(lax.split(x, _sizes(who, n, where, even), axis))
 
 
+@eager_function
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     """Sub-arrays of equal size, or cut at indices. Raises ValueError for an uneven division."""
     return _split("split", ary, indices_or_sections, axis, True)
 
 
+@eager_function
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     """Like `split`, allowing sections of unequal size."""
     return _split("array_split", ary, indices_or_sections, axis, False)
 
 
+@eager_function
 def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     """`split` by rows."""
     return _split("vsplit", ary, indices_or_sections, 0, True)
 
 
+@eager_function
 def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     """`split` by columns (rank 1: along the only axis)."""
     return _split("hsplit", ary, indices_or_sections, 0 if len(shape_of(ary)) == 1 else 1, True)
 
 
+@eager_function
 def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     """`split` along the third axis."""
     return _split("dsplit", ary, indices_or_sections, 2, True)

@@ -12,6 +12,7 @@ from ..core import dtypes
 from ..core.avals import canonical_shape
 from ..core.primitive import registry
 from ..core.trace import Tracer
+from ..transforms.eager_functions import eager_function
 from ..transforms.jit import library_jit
 from .creation import _check_device, _concrete, _dtype, arange, fill_scalar, iota, zeros, zeros_like
 from .util import asarray as _plain
@@ -33,6 +34,7 @@ def _nonnegative(n: Any, who: str, name: str) -> int:
     return i
 
 
+@eager_function
 def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = None) -> Any:
     """An N x M matrix with ones on the k-th diagonal."""
     _check_device(device)
@@ -46,6 +48,7 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = N
     return convert(registry["eq"].bind(shifted, j), dt)
 
 
+@eager_function
 def identity(n: Any, dtype: Any = None) -> Any:
     """The identity matrix."""
     return eye(n, dtype=dtype)
@@ -56,6 +59,7 @@ def _tri_mask(shape: Sequence[int], k: int) -> Any:
     return registry["ge"].bind(i, _iota2(shape, len(shape) - 1))
 
 
+@eager_function
 def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
     """Ones at and below the k-th diagonal, zeros above."""
     n = _nonnegative(N, "jnp.tri", "N")
@@ -90,6 +94,7 @@ def _triangle(who: str, m: Any, k: int, lower: bool) -> Any:
     )
 
 
+@eager_function
 def diag(v: Any, k: int = 0) -> Any:
     """The k-th diagonal of a matrix, or the matrix with a vector on its k-th diagonal."""
     check_arraylike("diag", v)
@@ -118,6 +123,7 @@ def _diag(v: Any, k: int) -> Any:
     raise ValueError("diag input must be 1d or 2d")
 
 
+@eager_function
 def diagflat(v: Any, k: int = 0) -> Any:
     """The matrix with the flattened input on its k-th diagonal."""
     check_arraylike("diagflat", v)
@@ -129,6 +135,7 @@ def diagflat(v: Any, k: int = 0) -> Any:
     )
 
 
+@eager_function
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Any]:
     """Coordinate matrices from coordinate vectors, with matrix ('ij') or Cartesian ('xy') indexing.
 
@@ -168,6 +175,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     return out
 
 
+@eager_function
 def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) -> Any:
     """The indices of a grid: one array per dimension (stacked, or a tuple if `sparse`)."""
     dims = canonical_shape(dimensions)

@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import lax
 from ..core import dtypes
+from ..transforms.eager_functions import eager_function
 from ..transforms.jit import library_jit
 from . import reductions
 from .reductions import all as _all
@@ -179,6 +180,7 @@ def _arg(name: str, op: Callable, value: float) -> Callable:
 _nanargmax, _nanargmin = _arg("nanargmax", argmax, -np.inf), _arg("nanargmin", argmin, np.inf)
 
 
+@eager_function
 def nanargmax(
     a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Any:
@@ -188,6 +190,7 @@ def nanargmax(
     return _nanargmax(asarray(a), axis=axis, keepdims=bool(keepdims))
 
 
+@eager_function
 def nanargmin(
     a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Any:

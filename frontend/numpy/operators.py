@@ -12,7 +12,8 @@ from typing import Any
 
 from ...runtime import ArrayImpl
 from ..core import dtypes
-from ..core.array import attach
+from ..core.array import attach, attach_concrete
+from ..transforms.eager_functions import eager_function
 from . import at as _at
 from . import indexing, ufuncs
 from .util import convert, is_arraylike, shape_of
@@ -159,3 +160,12 @@ def _contains(self: Any, item: Any) -> Any:
 operators["__round__"] = _round
 operators["__contains__"] = _contains
 attach(**operators)
+attach_concrete(
+    **{
+        name: eager_function(
+            f, numbers=name not in ("__pow__", "__rpow__", "__lshift__", "__rshift__")
+        )
+        for name, f in operators.items()
+        if name not in ("__getitem__", "at", "__contains__", "__round__", "__pos__")
+    }
+)

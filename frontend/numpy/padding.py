@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import lax
 from ..core import dtypes
+from ..transforms.eager_functions import eager_function
 from . import reductions
 from .creation import linspace, zeros
 from .rearranging import flip, repeat
@@ -260,6 +261,7 @@ def _hashable(x: Any) -> Any:
     return tuple(_hashable(e) for e in x) if isinstance(x, (list, tuple, np.ndarray)) else x
 
 
+@eager_function
 def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
     """The array with elements added around it.
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import lax
+from ..transforms.eager_functions import eager_function
 from ..transforms.jit import library_jit
 from .creation import arange, array, full, zeros
 from .editing import trim_zeros
@@ -57,6 +58,7 @@ def polysub(a1: Any, a2: Any) -> Any:
     return polyadd(a1, negative(a2))
 
 
+@eager_function
 def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Any:
     """Product of two polynomials.
 
@@ -73,6 +75,7 @@ def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Any:
     return convolve(a1, a2, mode="full")
 
 
+@eager_function
 def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Any, Any]:
     """Quotient and remainder of two polynomials.
 
@@ -156,12 +159,14 @@ def poly(seq_of_zeros: Any) -> Any:
     return out
 
 
+@eager_function
 def roots(p: Any, *, strip_zeros: bool = True) -> Any:
     """The zeros of a polynomial; not implemented: it needs eigenvalues."""
     check_arraylike("roots", p)
     raise NotImplementedError("roots needs eigenvalues: linear algebra is not there yet")
 
 
+@eager_function
 def polyfit(
     x: Any, y: Any, deg: int, rcond: float | None = None, full: bool = False, w: Any = None,
     cov: bool = False,

@@ -12,6 +12,7 @@ import numpy as np
 from .. import lax
 from ..core import dtypes
 from ..core.avals import get_aval
+from ..transforms.eager_functions import eager_function
 from ..transforms.jit import library_jit
 from .manipulation import moveaxis, ravel, transpose
 from .util import (
@@ -42,6 +43,7 @@ def _general(x: Any, y: Any, dims: Any, precision: Any, want: Any) -> Any:
     return lax.dot_general(x, y, dims, precision=precision, preferred_element_type=want or x.dtype)
 
 
+@eager_function
 def dot(
     a: Any,
     b: Any,
@@ -67,6 +69,7 @@ def _same_size(who: str, x: Any, i: int, y: Any, j: int) -> None:
         )
 
 
+@eager_function
 def matmul(
     a: Any,
     b: Any,
@@ -140,6 +143,7 @@ def matmul(
     return _finish(transpose(out, [order.index(w) for w in wanted]), x, y, want)
 
 
+@eager_function
 def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
     """Dot product of flattened arrays, the first one conjugated."""
     check_arraylike("vdot", a, b)
@@ -151,6 +155,7 @@ def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any =
     )
 
 
+@eager_function
 def vecdot(
     x1: Any,
     x2: Any,
@@ -194,6 +199,7 @@ def vecmat(x1: Any, x2: Any, /) -> Any:
     return vectorize(matmul, signature="(n),(n,m)->(m)")(a, x2)
 
 
+@eager_function
 def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
     """Sum over the last axes of both."""
     x, y, want = _prepare("inner", a, b, preferred_element_type)
@@ -207,6 +213,7 @@ def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any 
     return _finish(out, x, y, want)
 
 
+@eager_function
 def outer(a: Any, b: Any, out: None = None) -> Any:
     """All products of the elements of two (flattened) vectors."""
     if out is not None:
@@ -219,6 +226,7 @@ def outer(a: Any, b: Any, out: None = None) -> Any:
     return multiply(column, lax.expand_dims(ravel(y), (0,)))
 
 
+@eager_function
 def tensordot(
     a: Any,
     b: Any,
@@ -305,6 +313,7 @@ def cross(
 # --- einsum --------------------------------------------------------------------------------
 
 
+@eager_function
 def einsum(
     subscripts: Any,
     /,

@@ -12,6 +12,7 @@ import numpy as np
 from .. import lax
 from ..core.errors import ConcretizationTypeError
 from ..core.trace import Tracer
+from ..transforms.eager_functions import eager_function
 from ..transforms.jit import library_jit
 from .manipulation import _arg, moveaxis, ravel, transpose
 from .util import (
@@ -23,6 +24,7 @@ from .util import (
 from .util import broadcast_to as _broadcast_to
 
 
+@eager_function
 def tile(A: Any, reps: Any) -> Any:
     """The array repeated `reps[i]` times along each axis."""
     x = _arg("tile", A)
@@ -36,6 +38,7 @@ def tile(A: Any, reps: Any) -> Any:
     return lax.tile(x, r)
 
 
+@eager_function
 def repeat(
     a: Any,
     repeats: Any,
@@ -99,6 +102,7 @@ def repeat(
     return take(x, index, axis=axis, mode="clip")
 
 
+@eager_function
 def flip(m: Any, axis: int | Sequence[int] | None = None) -> Any:
     """Elements in reverse order along axes (all by default)."""
     x = _arg("flip", m)
@@ -117,11 +121,13 @@ def _flip(x: Any, axis: tuple[int, ...]) -> Any:
     return lax.rev(x, axis)
 
 
+@eager_function
 def flipud(m: Any) -> Any:
     """Rows in reverse order."""
     return flip(m, 0)
 
 
+@eager_function
 def fliplr(m: Any) -> Any:
     """Columns in reverse order."""
     return flip(m, 1)
@@ -175,6 +181,7 @@ def _roll_dynamic(x: Any, shift: Any, axis: tuple[int, ...]) -> Any:
     return x
 
 
+@eager_function
 def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Any:
     """Elements moved along axes, those pushed out coming in at the other end."""
     check_arraylike("roll", a)
@@ -225,6 +232,7 @@ def resize(a: Any, new_shape: Any) -> Any:
     return lax.reshape(tile(x, reps)[:size], shape)
 
 
+@eager_function
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     """The diagonal of the planes of two axes, as the last axis of the result."""
     x = _arg("diagonal", a)

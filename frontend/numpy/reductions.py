@@ -12,6 +12,7 @@ import numpy as np
 from .. import lax
 from ..core import dtypes
 from ..primitives.reductions import limits
+from ..transforms.eager_functions import eager_function
 from ..transforms.jit import library_jit
 from .creation import fill_scalar, full_like
 from .util import (
@@ -123,6 +124,7 @@ def _with_initial(who: str, out: Any, initial: Any, combine: Callable | None) ->
     return combine(convert(initial, out.dtype), out)
 
 
+@eager_function
 def sum(
     a: Any,
     axis: Any = None,
@@ -142,6 +144,7 @@ def sum(
     )  # fmt: skip
 
 
+@eager_function
 def prod(
     a: Any,
     axis: Any = None,
@@ -161,6 +164,7 @@ def prod(
     )  # fmt: skip
 
 
+@eager_function
 def max(
     a: Any,
     axis: Any = None,
@@ -177,6 +181,7 @@ def max(
     )  # fmt: skip
 
 
+@eager_function
 def min(
     a: Any,
     axis: Any = None,
@@ -196,6 +201,7 @@ def min(
 amax, amin = max, min
 
 
+@eager_function
 def all(
     a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
 ) -> Any:
@@ -206,6 +212,7 @@ def all(
     )
 
 
+@eager_function
 def any(
     a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
 ) -> Any:
@@ -220,6 +227,7 @@ def _count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
     return math.prod(shape[i] for i in axes)
 
 
+@eager_function
 def mean(
     a: Any,
     axis: Any = None,
@@ -247,6 +255,7 @@ def mean(
     return convert(res, dt) if wide != dt else res
 
 
+@eager_function
 def average(
     a: Any, axis: Any = None, weights: Any = None, returned: bool = False, keepdims: bool = False
 ) -> Any:
@@ -362,6 +371,7 @@ def _variance(
     )  # fmt: skip
 
 
+@eager_function
 def var(
     a: Any,
     axis: Any = None,
@@ -396,6 +406,7 @@ def _std(
     )
 
 
+@eager_function
 def std(
     a: Any,
     axis: Any = None,
@@ -420,6 +431,7 @@ def _ptp(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
     return lax.sub(max(a, axis=axis, keepdims=keepdims), min(a, axis=axis, keepdims=keepdims))
 
 
+@eager_function
 def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
     """Range over axes: maximum minus minimum."""
     no_out("ptp", out)
@@ -465,11 +477,13 @@ def _arg(who: str, op: Callable, a: Any, axis: Any, out: Any, keepdims: Any) -> 
     return r
 
 
+@eager_function
 def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
     """Index of the first maximum (or first NaN) along an axis, or of the flattened array."""
     return _arg("argmax", lax.argmax, a, axis, out, keepdims)
 
 
+@eager_function
 def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
     """Index of the first minimum (or first NaN) along an axis, or of the flattened array."""
     return _arg("argmin", lax.argmin, a, axis, out, keepdims)
@@ -571,6 +585,7 @@ def _cumprod(a: Any, axis: int, dtype: Any) -> Any:
     return _cumulative("cumprod", lax.cumprod, a, axis, dtype)
 
 
+@eager_function
 def cumulative_sum(
     x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Any:
@@ -580,6 +595,7 @@ def cumulative_sum(
     )
 
 
+@eager_function
 def cumulative_prod(
     x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Any:

@@ -12,6 +12,7 @@ from ..core import dtypes
 from ..core.errors import ConcretizationTypeError
 from ..core.trace import Tracer
 from ..primitives.gather import GatherDimensionNumbers, GatherScatterMode
+from ..transforms.eager_functions import eager_function
 from ..transforms.jit import library_jit
 from .creation import arange, fill_scalar, zeros
 from .util import (
@@ -38,6 +39,7 @@ def _integers(who: str, x: Any) -> Any:
 # --- taking --------------------------------------------------------------------------------
 
 
+@eager_function
 def take(
     a: Any,
     indices: Any,
@@ -144,6 +146,7 @@ def _take_along_axis(arr: Any, indices: Any, axis: int, mode: Any, fill_value: A
 _take_along_axis._jit.info.name = "take_along_axis"  # type: ignore[attr-defined]
 
 
+@eager_function
 def take_along_axis(
     arr: Any, indices: Any, axis: int | None = -1, mode: Any = None, fill_value: Any = None, *,
     wrap_negative_indices: bool | None = None,
@@ -173,6 +176,7 @@ def take_along_axis(
     return _take_along_axis(x, i, axis=canonical_axis(axis, x.ndim), mode=m, fill_value=fill_value)
 
 
+@eager_function
 def put_along_axis(
     arr: Any,
     indices: Any,
@@ -207,6 +211,7 @@ def put_along_axis(
     return lax.reshape(out, shape) if out.shape != shape else out
 
 
+@eager_function
 def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Any:
     """The array with elements at flat indices replaced; needs `inplace=False`."""
     if inplace:
@@ -232,6 +237,7 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
     return lax.reshape(lax.reshape(x, (x.size,)).at[flat_i].set(flat_v), x.shape)
 
 
+@eager_function
 def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
     """The array with elements where a mask holds replaced in order; needs `inplace=False`."""
     if inplace:
@@ -256,6 +262,7 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
 # --- finding -------------------------------------------------------------------------------
 
 
+@eager_function
 def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Any, ...]:
     """Indices of the nonzero elements, one array per axis.
 
@@ -322,12 +329,14 @@ def _fills(fill_value: Any, n: int) -> list[Any]:
     return [fill_value] * n
 
 
+@eager_function
 def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
     """Indices of the nonzero elements of the flattened array."""
     check_arraylike("flatnonzero", a)
     return nonzero(lax.reshape(asarray(a), (aval_of(a).size,)), size=size, fill_value=fill_value)[0]
 
 
+@eager_function
 def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
     """Indices of the nonzero elements as the rows of a matrix."""
     check_arraylike("argwhere", a)
@@ -366,6 +375,7 @@ def _sort(a: Any, axis: Any, stable: bool, descending: bool) -> Any:
 _sort._jit.info.name = "sort"  # type: ignore[attr-defined]
 
 
+@eager_function
 def sort(
     a: Any,
     axis: int | None = -1,
@@ -401,6 +411,7 @@ def _argsort(a: Any, axis: Any, stable: bool, descending: bool, dtype: Any) -> A
 _argsort._jit.info.name = "argsort"  # type: ignore[attr-defined]
 
 
+@eager_function
 def argsort(
     a: Any, axis: int | None = -1, *, kind: None = None, order: None = None, stable: bool = True,
     descending: bool = False, dtype: Any = None,
@@ -520,6 +531,7 @@ def _searchsorted(a: Any, v: Any, side: str, dtype: Any) -> Any:
 _searchsorted._jit.info.name = "searchsorted"  # type: ignore[attr-defined]
 
 
+@eager_function
 def searchsorted(
     a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan"
 ) -> Any:
@@ -569,6 +581,7 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
     return where(lax.ge(b[-1], b[0]), up, down)
 
 
+@eager_function
 def bincount(
     x: Any,
     weights: Any = None,

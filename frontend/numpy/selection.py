@@ -11,6 +11,7 @@ from ...runtime import ArrayImpl
 from .. import lax
 from ..core import dtypes
 from ..core.trace import eval_trace, state
+from ..transforms.eager_functions import eager_function
 from ..transforms.jit import library_jit
 from .util import (
     asarray,
@@ -25,6 +26,7 @@ from .util import (
 )
 
 
+@eager_function
 def where(
     condition: Any,
     x: Any = None,
@@ -73,6 +75,7 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
     return lax.select_n(condition, y, x)
 
 
+@eager_function
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
     """For each element the choice of the first condition that holds, or the default.
 
@@ -121,6 +124,7 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:
     return out
 
 
+@eager_function
 def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
     """Elements of the arrays in `choices` that the indices `a` name.
 
@@ -164,6 +168,7 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
     return stack(cases)[(index, *grids)] if shape else array(stack(cases))[index]
 
 
+@eager_function
 def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Any:
     """The elements of the flattened `arr` where the flattened condition holds."""
     from .manipulation import ravel
@@ -171,6 +176,7 @@ def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: An
     return compress(ravel(condition), ravel(arr), size=size, fill_value=fill_value)
 
 
+@eager_function
 def compress(
     condition: Any,
     a: Any,

@@ -11,6 +11,7 @@ from .. import lax
 from ..core import dtypes
 from ..core.errors import ConcretizationTypeError
 from ..core.trace import Tracer
+from ..transforms.eager_functions import eager_function
 from ..transforms.jit import library_jit
 from .creation import arange, full, full_like, zeros
 from .manipulation import concatenate, moveaxis, ravel
@@ -131,6 +132,7 @@ def _unique(
     return values, lambda: perm[index], inverse, counts
 
 
+@eager_function
 def unique(
     ar: Any,
     return_index: bool = False,
@@ -168,6 +170,7 @@ def unique(
     return out[0] if len(out) == 1 else tuple(out)
 
 
+@eager_function
 def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueAllResult:
     """Unique values of the flattened array with indices, inverse and counts."""
     check_arraylike("unique_all", x)
@@ -176,6 +179,7 @@ def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) ->
     )
 
 
+@eager_function
 def unique_counts(
     x: Any, /, *, size: int | None = None, fill_value: Any = None
 ) -> UniqueCountsResult:
@@ -186,6 +190,7 @@ def unique_counts(
     )
 
 
+@eager_function
 def unique_inverse(
     x: Any, /, *, size: int | None = None, fill_value: Any = None
 ) -> UniqueInverseResult:
@@ -196,6 +201,7 @@ def unique_inverse(
     )
 
 
+@eager_function
 def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Any:
     """Unique values of the flattened array."""
     check_arraylike("unique_values", x)
@@ -226,6 +232,7 @@ def _in1d(element: Any, test: Any, invert: bool, method: str) -> Any:
     return lax.ne(y[i], x) if invert else lax.eq(y[i], x)
 
 
+@eager_function
 def isin(
     element: Any,
     test_elements: Any,
@@ -259,6 +266,7 @@ def _chosen(aux: Any, keep: Any, size: int | None, fill_value: Any) -> Any:
     return where(there, out, first) if size else out
 
 
+@eager_function
 def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
     """The elements of either array, unique and sorted."""
     check_arraylike("union1d", ar1, ar2)
@@ -266,6 +274,7 @@ def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = No
     return unique(both, size=size, fill_value=fill_value)
 
 
+@eager_function
 def setdiff1d(
     ar1: Any,
     ar2: Any,
@@ -287,6 +296,7 @@ def setdiff1d(
     return _chosen(aux, keep, size, 0 if fill_value is None and size is not None else fill_value)
 
 
+@eager_function
 def setxor1d(
     ar1: Any,
     ar2: Any,
@@ -304,6 +314,7 @@ def setxor1d(
     return _chosen(aux, lax.bitwise_and(mask, in_one), size, fill_value)
 
 
+@eager_function
 def intersect1d(
     ar1: Any,
     ar2: Any,

@@ -11,6 +11,7 @@ import numpy as np
 from ...runtime import ArrayImpl
 from .. import lax
 from ..core import dtypes
+from ..transforms.eager_functions import eager_function
 from ..transforms.jit import library_jit
 from .creation import fill_scalar, full_like
 from .util import (
@@ -92,7 +93,7 @@ def _named(f: Callable, name: str, doc: str) -> Callable:
     f.__name__ = f.__qualname__ = name
     f.__doc__ = doc
     f.__module__ = __name__
-    return f
+    return eager_function(f, numbers=True)
 
 
 def _make_unary_inexact(name: str, op: Callable, doc: str) -> Callable:
@@ -155,6 +156,7 @@ sign, negative, square, abs = (globals()[n] for n in ("sign", "negative", "squar
 true_divide, maximum, minimum = (globals()[n] for n in ("true_divide", "maximum", "minimum"))
 
 
+@eager_function(numbers=True)
 def multiply(x: Any, y: Any, /) -> Any:
     """x * y; logical AND of booleans."""
     if not (type(x) is ArrayImpl and type(y) is ArrayImpl and x.aval is y.aval):
@@ -162,6 +164,7 @@ def multiply(x: Any, y: Any, /) -> Any:
     return lax.mul(x, y) if not dtypes.is_bool(x.dtype) else lax.bitwise_and(x, y)
 
 
+@eager_function(numbers=True)
 def add(x: Any, y: Any, /) -> Any:
     """x + y; logical OR of booleans."""
     if not (type(x) is ArrayImpl and type(y) is ArrayImpl and x.aval is y.aval):
@@ -178,6 +181,7 @@ def arccosh(x: Any, /) -> Any:
 acosh = arccosh
 
 
+@eager_function(numbers=True)
 def atan2(x1: Any, x2: Any, /) -> Any:
     """Angle of the point (x2, x1) in the plane, in (-pi, pi]."""
     return arctan2(*promote_args("atan2", x1, x2))
@@ -189,6 +193,7 @@ def positive(x: Any, /) -> Any:
     return asarray(x)
 
 
+@eager_function
 def conjugate(x: Any, /) -> Any:
     """Complex conjugate; real inputs as they are."""
     check_arraylike("conjugate", x)
@@ -199,6 +204,7 @@ def conjugate(x: Any, /) -> Any:
 conj = conjugate
 
 
+@eager_function
 def real(val: Any, /) -> Any:
     """Real part."""
     check_arraylike("real", val)
@@ -206,6 +212,7 @@ def real(val: Any, /) -> Any:
     return lax.real(val) if dtypes.is_complex(val.dtype) else val
 
 
+@eager_function
 def imag(val: Any, /) -> Any:
     """Imaginary part: zeros for real inputs."""
     check_arraylike("imag", val)
@@ -228,11 +235,13 @@ def angle(z: Any, deg: bool = False) -> Any:
     return degrees(out) if deg else out
 
 
+@eager_function
 def ceil(x: Any, /) -> Any:
     """Smallest whole number not below x; integers as they are."""
     return _rounding("ceil", lax.ceil, x)
 
 
+@eager_function
 def floor(x: Any, /) -> Any:
     """Largest whole number not above x; integers as they are."""
     return _rounding("floor", lax.floor, x)
@@ -268,12 +277,14 @@ def where(*args: Any) -> Any:
     return full_where(*args)
 
 
+@eager_function
 def deg2rad(x: Any, /) -> Any:
     """Degrees to radians."""
     (x,) = promote_args_inexact("deg2rad", x)
     return lax.mul(x, full_scalar(x, np.pi / 180))
 
 
+@eager_function
 def rad2deg(x: Any, /) -> Any:
     """Radians to degrees."""
     (x,) = promote_args_inexact("rad2deg", x)
@@ -283,6 +294,7 @@ def rad2deg(x: Any, /) -> Any:
 radians, degrees = deg2rad, rad2deg
 
 
+@eager_function
 def log2(x: Any, /) -> Any:
     """Logarithm to the base 2."""
     (x,) = promote_args_inexact("log2", x)
@@ -294,6 +306,7 @@ def log2(x: Any, /) -> Any:
     return lax.div(lax.log(x), lax.log(full_scalar(x, 2)))
 
 
+@eager_function
 def log10(x: Any, /) -> Any:
     """Logarithm to the base 10."""
     (x,) = promote_args_inexact("log10", x)
@@ -305,12 +318,14 @@ def log10(x: Any, /) -> Any:
     return lax.mul(lax.log(x), full_scalar(x, 1 / np.log(10)))
 
 
+@eager_function
 def reciprocal(x: Any, /) -> Any:
     """1 / x, in floating point."""
     (x,) = promote_args_inexact("reciprocal", x)
     return lax.integer_pow(x, -1)
 
 
+@eager_function
 def rint(x: Any, /) -> Any:
     """Nearest whole number, halves to even, in floating point."""
     return _rint(x)
@@ -387,6 +402,7 @@ def signbit(x: Any, /) -> Any:
     )
 
 
+@eager_function
 def isfinite(x: Any, /) -> Any:
     """Whether elements are neither infinite nor NaN."""
     check_arraylike("isfinite", x)
@@ -426,16 +442,19 @@ def _signed_infinity(name: str, x: Any, value: float, out: Any) -> Any:
     return full_like(x, False, dtype=np.bool_)
 
 
+@eager_function
 def isposinf(x: Any, /, out: None = None) -> Any:
     """Whether elements are positive infinity."""
     return _signed_infinity("isposinf", x, np.inf, out)
 
 
+@eager_function
 def isneginf(x: Any, /, out: None = None) -> Any:
     """Whether elements are negative infinity."""
     return _signed_infinity("isneginf", x, -np.inf, out)
 
 
+@eager_function
 def isnan(x: Any, /) -> Any:
     """Whether elements are NaN."""
     check_arraylike("isnan", x)
@@ -464,6 +483,7 @@ logical_or = _logical("logical_or", lax.bitwise_or, "Elementwise OR of truth val
 logical_xor = _logical("logical_xor", lax.bitwise_xor, "Elementwise XOR of truth values.")
 
 
+@eager_function
 def logical_not(x: Any, /) -> Any:
     """Elementwise NOT of truth values."""
     check_arraylike("logical_not", x)
@@ -490,6 +510,7 @@ greater = _ordering("greater", lax.gt, "Whether x > y; complex numbers in lexico
 greater_equal = _ordering("greater_equal", lax.ge, "Whether x >= y.")
 
 
+@eager_function
 def left_shift(x: Any, y: Any, /) -> Any:
     """x << y."""
     return lax.shift_left(*promote_args_numeric("left_shift", x, y))
@@ -498,6 +519,7 @@ def left_shift(x: Any, y: Any, /) -> Any:
 bitwise_left_shift = left_shift
 
 
+@eager_function
 def right_shift(x1: Any, x2: Any, /) -> Any:
     """x1 >> x2: arithmetic for signed, logical for unsigned integers."""
     x1, x2 = promote_args_numeric("right_shift", x1, x2)
@@ -577,6 +599,7 @@ def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
 equal = globals()["equal"]
 
 
+@eager_function
 def power(x1: Any, x2: Any, /) -> Any:
     """x1 to the power of x2.
 
@@ -633,6 +656,7 @@ def _integer_power(x1: Any, x2: Any) -> Any:
 pow = power
 
 
+@eager_function
 def float_power(x: Any, y: Any, /) -> Any:
     """x to the power of y in floating point."""
     return lax.pow(*promote_args_inexact("float_power", x, y))

@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import lax
 from ..core import dtypes
+from ..transforms.eager_functions import eager_function
 from .creation import arange, ones
 from .float_parts import i0
 from .util import aval_of, convert, promote_dtypes_inexact, rank0
@@ -22,6 +23,7 @@ def _points(who: str, M: Any) -> tuple[int, Any, Any]:
     return m, (arange(m, dtype=dt) if m > 1 else None), dt
 
 
+@eager_function
 def bartlett(M: int) -> Any:
     """Triangular window of M points."""
     m, n, dt = _points("bartlett", M)
@@ -35,6 +37,7 @@ def _cosine(n: Any, m: int, k: int, dt: Any) -> Any:
     return lax.cos(lax.div(lax.mul(rank0(2 * k * math.pi, dt), n), rank0(m - 1, dt)))
 
 
+@eager_function
 def blackman(M: int) -> Any:
     """Blackman window of M points."""
     m, n, dt = _points("blackman", M)
@@ -44,6 +47,7 @@ def blackman(M: int) -> Any:
     return lax.add(first, lax.mul(rank0(0.08, dt), _cosine(n, m, 2, dt)))
 
 
+@eager_function
 def hamming(M: int) -> Any:
     """Hamming window of M points."""
     m, n, dt = _points("hamming", M)
@@ -52,6 +56,7 @@ def hamming(M: int) -> Any:
     return lax.sub(rank0(0.54, dt), lax.mul(rank0(0.46, dt), _cosine(n, m, 1, dt)))
 
 
+@eager_function
 def hanning(M: int) -> Any:
     """Hann window of M points."""
     m, n, dt = _points("hanning", M)
@@ -60,6 +65,7 @@ def hanning(M: int) -> Any:
     return lax.mul(rank0(0.5, dt), lax.sub(rank0(1, dt), _cosine(n, m, 1, dt)))
 
 
+@eager_function
 def kaiser(M: int, beta: Any) -> Any:
     """Kaiser window of M points with shape parameter `beta`."""
     m, n, dt = _points("kaiser", M)

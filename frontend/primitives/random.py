@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...runtime import ArrayImpl
+from ...runtime import ArrayImpl, set_key_type
 from ..core import config, dtypes
 from ..core.array import array_types
 from ..core.avals import ShapedArray, aval_of_type
@@ -198,6 +198,7 @@ for _name in ("__getitem__", "__eq__", "__ne__", "__add__", "__radd__", "__sub__
     setattr(PRNGKeyArray, _name, _operator(_name))
 
 array_types.append(PRNGKeyArray)
+set_key_type(PRNGKeyArray, "_base_array")
 aval_of_type[PRNGKeyArray] = lambda x: ShapedArray(x.shape, key_type)
 
 

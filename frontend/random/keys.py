@@ -10,7 +10,6 @@ import numpy as np
 
 from ..core import config, dtypes
 from ..core.avals import canonical_shape, get_aval
-from ..transforms.eager_functions import eager_function
 from ..primitives.random import (
     PRNGKeyArray,
     key_type,
@@ -21,6 +20,7 @@ from ..primitives.random import (
     random_unwrap_p,
     random_wrap_p,
 )
+from ..transforms.eager_functions import eager_function
 
 IMPL = "fry"
 

@@ -309,6 +309,16 @@ def program_of(
     )
 
 
+def mark_by_primitives(closed: ClosedJaxpr) -> None:
+    """Note that the call of a jaxpr, made eagerly, runs its primitives one by one."""
+    closed.derived(("by primitives",), lambda: True)
+
+
+def goes_by_primitives(closed: ClosedJaxpr) -> bool:
+    """Whether `mark_by_primitives` was called for a jaxpr; others are compiled when called."""
+    return closed.derived(("by primitives",), lambda: False)
+
+
 COMPILER_OPTIONS = ("pipeline",)
 
 
@@ -362,6 +372,16 @@ def _run_compiled(
 eager.run_compiled = _run_compiled
 
 
+def _plan_of_primitive(*args: Any) -> Any:
+    from ..plans import plan_of_primitive
+
+    eager.plan_of_primitive = plan_of_primitive
+    return plan_of_primitive(*args)
+
+
+eager.plan_of_primitive = _plan_of_primitive
+
+
 def run_structured(primitive: Primitive, args: Sequence[Any], params: dict) -> list[Any]:
     """Run a primitive that carries jaxprs as a program of its own.
 
@@ -395,6 +415,8 @@ __all__ = [
     "check_compiler_options",
     "clear_eager_programs",
     "compile_options",
+    "goes_by_primitives",
+    "mark_by_primitives",
     "program_of",
     "run_structured",
 ]

@@ -1,0 +1,212 @@
+"""Plans of elementwise primitives whose reference is no ufunc."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...runtime import has_plan_loop
+from .builder import Builder, NoPlan, View, plans
+
+_INTEGERS = "iu"
+
+
+def _wide(ins: list[View], kinds: str = "biufc") -> None:
+    """Only dtypes in which the references compute as they are."""
+    for v in ins:
+        if v.dtype.kind not in kinds or (v.dtype.kind == "f" and v.dtype.itemsize < 4):
+            raise NoPlan(f"elements of {v.dtype}")
+
+
+def _direct(name: str, ufunc: np.ufunc) -> None:
+    @plans(name)
+    def rule(b: Builder, ins: list[View], params: dict, outs: list[Any]) -> View:
+        _wide(ins)
+        if params.get("out_dtype") not in (None, ins[0].dtype):
+            raise NoPlan("another dtype for the result")
+        return b.elementwise(ufunc, ins, outs[0].dtype)
+
+
+for _name, _ufunc in {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "neg": np.negative, "add_any": np.add,
+    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater,
+    "ge": np.greater_equal,
+}.items():  # fmt: skip
+    _direct(_name, _ufunc)
+
+
+@plans("square")
+def _square(b: Builder, ins: list[View], params: dict, outs: list[Any]) -> View:
+    _wide(ins)
+    return b.elementwise(np.multiply, [ins[0], ins[0]], outs[0].dtype)
+
+
+@plans("div")
+def _div(b: Builder, ins: list[View], params: dict, outs: list[Any]) -> View:
+    _wide(ins)
+    dtype = outs[0].dtype
+    if dtype.kind in _INTEGERS:
+        return _named(b, "quotient", ins, dtype)
+    return b.elementwise(np.true_divide, ins, dtype)
+
+
+@plans("rem")
+def _rem(b: Builder, ins: list[View], params: dict, outs: list[Any]) -> View:
+    _wide(ins)
+    dtype = outs[0].dtype
+    if dtype.kind in _INTEGERS:
+        return _named(b, "remainder", ins, dtype)
+    return b.elementwise(np.fmod, ins, dtype)
+
+
+def _named(b: Builder, name: str, ins: list[View], dtype: Any) -> View:
+    """A loop of runtime/plan_loops.cpp."""
+    full = f"{name}_{dtype.name}"
+    if not has_plan_loop(full):
+        raise NoPlan(f"no loop {full}")
+    return b.elementwise(full, ins, dtype)
+
+
+@plans("max")
+def _max(b: Builder, ins: list[View], params: dict, outs: list[Any]) -> View:
+    return _named(b, "max", ins, outs[0].dtype)
+
+
+@plans("min")
+def _min(b: Builder, ins: list[View], params: dict, outs: list[Any]) -> View:
+    return _named(b, "min", ins, outs[0].dtype)
+
+
+@plans("sign")
+def _sign(b: Builder, ins: list[View], params: dict, outs: list[Any]) -> View:
+    return _named(b, "sign", ins, outs[0].dtype)
+
+
+@plans("shift_left")
+def _shift_left(b: Builder, ins: list[View], params: dict, outs: list[Any]) -> View:
+    return _named(b, "shift_left", ins, outs[0].dtype)
+
+
+@plans("shift_right_logical")
+def _shift_right_logical(b: Builder, ins: list[View], params: dict, outs: list[Any]) -> View:
+    return _named(b, "shift_right_logical", ins, outs[0].dtype)
+
+
+@plans("shift_right_arithmetic")
+def _shift_right_arithmetic(b: Builder, ins: list[View], params: dict, outs: list[Any]) -> View:
+    return _named(b, "shift_right_arithmetic", ins, outs[0].dtype)
+
+
+@plans("clamp")
+def _clamp(b: Builder, ins: list[View], params: dict, outs: list[Any]) -> View:
+    _wide(ins, "biuf")
+    low, x, high = ins
+    dtype = outs[0].dtype
+    return b.elementwise(np.minimum, [b.elementwise(np.maximum, [low, x], dtype), high], dtype)
+
+
+@plans("select_n")
+def _select(b: Builder, ins: list[View], params: dict, outs: list[Any]) -> View:
+    which, *cases = ins
+    if which.dtype != np.bool_:
+        raise NoPlan("a choice of several")
+    if len(cases) == 1:
+        return cases[0]
+    return b.elementwise(f"select_{cases[0].dtype.itemsize}", ins, cases[0].dtype)
+
+
+@plans("convert_element_type")
+def _convert(b: Builder, ins: list[View], params: dict, outs: list[Any]) -> View:
+    (x,) = ins
+    dtype = outs[0].dtype
+    if x.dtype == dtype:
+        return x
+    name = f"cast_{x.dtype.name}_{dtype.name}"
+    if not has_plan_loop(name):
+        raise NoPlan(f"no loop {name}")
+    return b.elementwise(name, [x], dtype)
+
+
+@plans("logistic")
+def _logistic(b: Builder, ins: list[View], params: dict, outs: list[Any]) -> View:
+    _wide(ins, "f")
+    dtype = outs[0].dtype
+    one = b.const(1, dtype)
+    e = b.elementwise(np.exp, [b.elementwise(np.negative, ins, dtype)], dtype)
+    return b.elementwise(np.true_divide, [one, b.elementwise(np.add, [one, e], dtype)], dtype)
+
+
+@plans("exp2")
+def _exp2(b: Builder, ins: list[View], params: dict, outs: list[Any]) -> View:
+    _wide(ins, "f")
+    return b.elementwise(np.exp2, ins, outs[0].dtype)
+
+
+@plans("pow")
+def _pow(b: Builder, ins: list[View], params: dict, outs: list[Any]) -> View:
+    x, y = ins
+    _wide([x], "f")
+    _wide([y], "iuf")
+    if y.dtype != x.dtype:
+        y = _convert(b, [y], {}, outs)
+    return b.elementwise(np.power, [x, y], outs[0].dtype)
+
+
+@plans("integer_pow")
+def _integer_pow(b: Builder, ins: list[View], params: dict, outs: list[Any]) -> View:
+    """By repeated squaring, as the reference."""
+    _wide(ins, "iufc")
+    x, dtype, y = ins[0], outs[0].dtype, params["y"]
+    n, out = abs(y), None
+    while n:
+        if n & 1:
+            out = x if out is None else b.elementwise(np.multiply, [out, x], dtype)
+        n >>= 1
+        if n:
+            x = b.elementwise(np.multiply, [x, x], dtype)
+    if out is None:
+        return b.const(1, dtype).broadcast(x.shape)
+    return b.elementwise(np.true_divide, [b.const(1, dtype), out], dtype) if y < 0 else out
+
+
+@plans("round")
+def _round(b: Builder, ins: list[View], params: dict, outs: list[Any]) -> View:
+    _wide(ins, "f")
+    if int(params["rounding_method"]) != 1:
+        raise NoPlan("halves away from zero")
+    return b.elementwise(np.rint, ins, outs[0].dtype)
+
+
+@plans("rsqrt")
+def _rsqrt(b: Builder, ins: list[View], params: dict, outs: list[Any]) -> View:
+    _wide(ins, "f")
+    dtype = outs[0].dtype
+    root = b.elementwise(np.sqrt, ins, dtype)
+    return b.elementwise(np.true_divide, [b.const(1, dtype), root], dtype)
+
+
+@plans("erf_inv")
+def _erf_inv(b: Builder, ins: list[View], params: dict, outs: list[Any]) -> View:
+    _wide(ins, "f")
+    from scipy import special
+
+    dtype = outs[0].dtype
+    zero = b.elementwise(np.equal, [ins[0], b.const(0, dtype)], np.dtype(bool))
+    made = b.elementwise(special.erfinv, ins, dtype)
+    return b.elementwise(f"select_{dtype.itemsize}", [zero, made, ins[0]], dtype)
+
+
+def _special(name: str, function: str) -> None:
+    @plans(name)
+    def rule(b: Builder, ins: list[View], params: dict, outs: list[Any]) -> View:
+        _wide(ins, "f")
+        from scipy import special
+
+        return b.elementwise(getattr(special, function), ins, outs[0].dtype)
+
+
+_special("erf", "erf")
+_special("erfc", "erfc")
+
+__all__: list[str] = []
