@@ -76,6 +76,9 @@ bool canOverwrite(PyObject *const *args, size_t numArgs, size_t index) {
   return isExclusive(array);
 }
 
+/// The class lingon.errors.JaxRuntimeError.
+PyObject *programFailed = nullptr;
+
 /// An array may be passed once if it is donated.
 bool checkDonatedOnce(const Executable &executable, PyObject *const *args,
                       size_t numArgs) {
@@ -103,7 +106,7 @@ bool checkDonatedOnce(const Executable &executable, PyObject *const *args,
                "call to Execute()";
         toy = "f(a, donate(a))";
       }
-      PyErr_Format(PyExc_RuntimeError,
+      PyErr_Format(programFailed,
                    "%s (flattened argument %zu, first use: %zu). Toy example "
                    "for this bug: `%s`.",
                    what, second, first, toy);
@@ -427,6 +430,15 @@ PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void *>(traverse)},
                        {0, nullptr}};
 
 ModuleInit registerExecutable([](nb::module_ &m) {
+  programFailed = PyErr_NewExceptionWithDoc(
+      "lingon.errors.JaxRuntimeError",
+      "A program failed while it ran: a Python function that it called "
+      "raised, or an array was donated twice.",
+      PyExc_RuntimeError, nullptr);
+  if (!programFailed)
+    throw nb::python_error();
+  m.attr("JaxRuntimeError") = nb::borrow(programFailed);
+
   nb::class_<Executable>(m, "Executable", nb::type_slots(slots),
                          "A compiled program.")
       .def("__init__", &construct, nb::arg("entry"), nb::arg("in_avals"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...runtime._runtime import JaxRuntimeError as JaxRuntimeError
+
 
 class JAXTypeError(TypeError):
     """Base of the errors about values that are not known while a function is traced."""
@@ -81,10 +83,6 @@ class UnexpectedTracerError(JAXTypeError):
 
     def __init__(self, message: str):
         super().__init__(message)
-
-
-class JaxRuntimeError(RuntimeError):
-    """A program failed while it ran: a Python function that it called raised, for example."""
 
 
 class KeyReuseError(RuntimeError):
