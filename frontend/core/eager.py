@@ -301,7 +301,7 @@ run_sharded: Callable[..., Any] = _no_compiler
 #: Runs (primitive, args, avals, out_avals, params) compiled; set by transforms/jit.py.
 run_compiled: Callable[..., Any] = _no_compiler
 
-#: Makes the plan of (primitive, avals, out_avals, params), or None; set by transforms/jit.py.
+#: Makes the plan of (primitive, avals, out_avals, params), or None; set by frontend/plans.
 plan_of_primitive: Callable[..., Any] = _no_compiler
 #: Primitives whose plans give other last bits than their references do.
 inexact_plans: frozenset[str] = frozenset(("dot_general", "reduce_sum", "reduce_prod"))

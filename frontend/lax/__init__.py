@@ -3,6 +3,7 @@
 Each module says in its `__all__` what it offers.
 """
 
+from .. import plans as _plans
 from .associative_scan import *
 from .bits import *
 from .bounded_loops import *
@@ -20,3 +21,5 @@ from .scan import *
 from .sorting import *
 from .special import *
 from .structure import *
+
+assert _plans  # eager calls of these functions run as plans

@@ -22,10 +22,12 @@ from ..primitives.conversion import (
     reduce_precision_p,
     stop_gradient_p,
 )
+from ..transforms.eager_functions import eager_function
 
 _scalars = (bool, int, float, complex, np.generic)
 
 
+@eager_function
 def asarray(x: Any) -> Any:
     """`x` as an array: tracers and arrays as they are. Raises TypeError for other types."""
     if type(x) is ArrayImpl or isinstance(x, Tracer):
@@ -40,6 +42,7 @@ def dtype(x: Any) -> Any:
     return get_aval(x).dtype  # type: ignore[attr-defined]
 
 
+@eager_function
 def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     """`operand` with elements of `new_dtype`.
 
@@ -52,6 +55,7 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     return convert_weakly(operand, dtypes.check_user_dtype(new_dtype, "new_dtype"), False)
 
 
+@eager_function
 def convert_weakly(operand: Any, new_dtype: Any, weak_type: bool) -> Any:
     """Conversion to a canonical dtype and the given weak type; nothing is done where it fits."""
     if isinstance(operand, _scalars):
@@ -94,6 +98,7 @@ def _convert_scalar(x: Any, new_dtype: Any, weak_type: bool) -> Any:
     return ArrayImpl.from_numpy(np.array(value, new_dtype), weak_type)
 
 
+@eager_function
 def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
     """The same bits read as another dtype.
 
@@ -104,6 +109,7 @@ def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
     return bitcast_convert_type_p.bind(operand, new_dtype=new)
 
 
+@eager_function
 def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Any:
     """Round to a format with fewer exponent and mantissa bits, keeping the dtype.
 
@@ -116,11 +122,13 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> An
     )
 
 
+@eager_function
 def select(pred: Any, on_true: Any, on_false: Any) -> Any:
     """`on_true` where `pred`, else `on_false`; equal shapes and dtypes, `pred` may be a scalar."""
     return select_n_p.bind(pred, on_false, on_true)
 
 
+@eager_function
 def select_n(which: Any, *cases: Any) -> Any:
     """Element by element the case that `which` (boolean or integer, clamped) names."""
     if not cases:
@@ -128,6 +136,7 @@ def select_n(which: Any, *cases: Any) -> Any:
     return select_n_p.bind(which, *cases)
 
 
+@eager_function
 def clamp(min: Any, x: Any, max: Any) -> Any:
     """`x` limited to [min, max]; the limits are scalars or of x's shape. All of one dtype."""
     return clamp_p.bind(min, x, max)

@@ -9,28 +9,34 @@ import operator
 from typing import Any
 
 from ..primitives.cumulative import cumlogsumexp_p, cummax_p, cummin_p, cumprod_p, cumsum_p
+from ..transforms.eager_functions import eager_function
 
 
+@eager_function
 def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     """Cumulative sum."""
     return cumsum_p.bind(operand, axis=operator.index(axis), reverse=bool(reverse))
 
 
+@eager_function
 def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     """Cumulative product."""
     return cumprod_p.bind(operand, axis=operator.index(axis), reverse=bool(reverse))
 
 
+@eager_function
 def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     """Cumulative maximum; NaN once there was one."""
     return cummax_p.bind(operand, axis=operator.index(axis), reverse=bool(reverse))
 
 
+@eager_function
 def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     """Cumulative minimum; NaN once there was one."""
     return cummin_p.bind(operand, axis=operator.index(axis), reverse=bool(reverse))
 
 
+@eager_function
 def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     """Cumulative log(sum(exp(x))) of floats, without overflow."""
     return cumlogsumexp_p.bind(operand, axis=operator.index(axis), reverse=bool(reverse))

@@ -24,6 +24,7 @@ from ..primitives.scatter import (
     scatter_mul,
     scatter_sub,
 )
+from ..transforms.eager_functions import eager_function
 
 
 def canonical_axis(axis: Any, rank: int) -> int:
@@ -88,6 +89,7 @@ def _start_indices(operand: Any, starts: Any, allow: bool | Sequence[bool], who:
     return [_wrapped_index(i, n, a) for i, n, a in zip(starts, shape, allowed, strict=True)]
 
 
+@eager_function
 def dynamic_slice(
     operand: Any,
     start_indices: Any,
@@ -104,6 +106,7 @@ def dynamic_slice(
     return dynamic_slice_p.bind(operand, *starts, slice_sizes=canonical_shape(slice_sizes))
 
 
+@eager_function
 def dynamic_update_slice(
     operand: Any,
     update: Any,
@@ -119,6 +122,7 @@ def dynamic_update_slice(
     return dynamic_update_slice_p.bind(operand, update, *starts)
 
 
+@eager_function
 def dynamic_slice_in_dim(
     operand: Any,
     start_index: Any,
@@ -136,6 +140,7 @@ def dynamic_slice_in_dim(
     return dynamic_slice(operand, starts, sizes, allow_negative_indices=allow_negative_indices)
 
 
+@eager_function
 def dynamic_index_in_dim(
     operand: Any,
     index: Any,
@@ -153,6 +158,7 @@ def dynamic_index_in_dim(
     return registry["squeeze"].bind(out, dimensions=(canonical_axis(axis, len(np.shape(operand))),))
 
 
+@eager_function
 def dynamic_update_slice_in_dim(
     operand: Any, update: Any, start_index: Any, axis: int, *, allow_negative_indices: bool = True
 ) -> Any:
@@ -165,6 +171,7 @@ def dynamic_update_slice_in_dim(
     )
 
 
+@eager_function
 def dynamic_update_index_in_dim(
     operand: Any, update: Any, index: Any, axis: int, *, allow_negative_indices: bool = True
 ) -> Any:
@@ -183,6 +190,7 @@ def dynamic_update_index_in_dim(
     )
 
 
+@eager_function
 def slice_in_dim(
     operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
 ) -> Any:
@@ -200,6 +208,7 @@ def slice_in_dim(
     )
 
 
+@eager_function
 def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:
     """The slice of size 1 at a static index of one axis; `keepdims` keeps the axis.
 
@@ -215,6 +224,7 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
     return out if keepdims else registry["squeeze"].bind(out, dimensions=(axis,))
 
 
+@eager_function
 def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Any:
     """Elements of `src` at index arrays for some axes, the indexed axes removed and put first.
 

@@ -28,46 +28,55 @@ from ..primitives.reductions import (
     reduce_sum_p,
     reduce_xor_p,
 )
+from ..transforms.eager_functions import eager_function
 from .conversion import convert_weakly
 from .options import check_precision
 from .structure import indices, shape_of
 
 
+@eager_function
 def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
     """Sum over axes. Raises ValueError for axes that do not exist or are repeated."""
     return reduce_sum_p.bind(operand, axes=indices(axes), out_sharding=None)
 
 
+@eager_function
 def reduce_prod(operand: Any, axes: Sequence[int]) -> Any:
     """Product over axes."""
     return reduce_prod_p.bind(operand, axes=indices(axes))
 
 
+@eager_function
 def reduce_max(operand: Any, axes: Sequence[int]) -> Any:
     """Maximum over axes; of no elements: the least value of the dtype."""
     return reduce_max_p.bind(operand, axes=indices(axes))
 
 
+@eager_function
 def reduce_min(operand: Any, axes: Sequence[int]) -> Any:
     """Minimum over axes; of no elements: the greatest value of the dtype."""
     return reduce_min_p.bind(operand, axes=indices(axes))
 
 
+@eager_function
 def reduce_and(operand: Any, axes: Sequence[int]) -> Any:
     """Bitwise AND over axes of integers or booleans."""
     return reduce_and_p.bind(operand, axes=indices(axes))
 
 
+@eager_function
 def reduce_or(operand: Any, axes: Sequence[int]) -> Any:
     """Bitwise OR over axes of integers or booleans."""
     return reduce_or_p.bind(operand, axes=indices(axes))
 
 
+@eager_function
 def reduce_xor(operand: Any, axes: Sequence[int]) -> Any:
     """Bitwise XOR over axes of integers or booleans."""
     return reduce_xor_p.bind(operand, axes=indices(axes))
 
 
+@eager_function
 def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
     """Index of the first maximum (or NaN) along an axis.
 
@@ -76,6 +85,7 @@ def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
     return _arg(argmax_p, operand, axis, index_dtype)
 
 
+@eager_function
 def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
     """Index of the first minimum (or NaN) along an axis."""
     return _arg(argmin_p, operand, axis, index_dtype)
@@ -187,6 +197,7 @@ def _element_type(t: Any) -> Any:
     return None if t is None else dtypes.check_user_dtype(t, "preferred_element_type")
 
 
+@eager_function
 def dot_general(
     lhs: Any,
     rhs: Any,
@@ -213,6 +224,7 @@ def dot_general(
     )
 
 
+@eager_function
 def dot(
     lhs: Any,
     rhs: Any,
@@ -245,6 +257,7 @@ def dot(
     return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
 
 
+@eager_function
 def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
     """Matrix products of the last two axes for each index of the leading ones, which are equal."""
     a, b = len(shape_of(lhs)), len(shape_of(rhs))

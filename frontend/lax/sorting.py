@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from ..primitives.sorting import sort_p, top_k_p
+from ..transforms.eager_functions import eager_function
 from .indexing import canonical_axis
 
 
+@eager_function
 def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
     """Sort one array, or several arrays together, along an axis in ascending order.
 
@@ -32,6 +34,7 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     return sort_p.bind(operand, dimension=axis, is_stable=is_stable, num_keys=1)[0]
 
 
+@eager_function
 def sort_key_val(
     keys: Any, values: Any, dimension: int = -1, is_stable: bool = True
 ) -> tuple[Any, Any]:
@@ -41,6 +44,7 @@ def sort_key_val(
     return k, v
 
 
+@eager_function
 def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Any]:
     """The `k` largest elements along an axis in descending order, and their int32 indices.
 

@@ -22,6 +22,7 @@ from ..primitives.slicing import (
     unstack_p,
 )
 from ..primitives.structure import broadcast_in_dim_p, iota_p, reshape_p, squeeze_p, transpose_p
+from ..transforms.eager_functions import eager_function
 from .conversion import asarray, convert_weakly
 
 
@@ -75,6 +76,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
     return _repeated(value, shape)
 
 
+@eager_function
 def full_like(
     x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sharding: Any = None
 ) -> Any:
@@ -116,6 +118,7 @@ def iota(dtype: Any, size: int) -> Any:
     return broadcasted_iota(dtype, (size,), 0)
 
 
+@eager_function
 def broadcasted_iota(dtype: Any, shape: Any, dimension: int, *, out_sharding: Any = None) -> Any:
     """An array whose elements are their index along `dimension`."""
     return iota_p.bind(
@@ -134,6 +137,7 @@ def shape_as_value(shape: Any) -> Any:
 # --- broadcasting --------------------------------------------------------------------------
 
 
+@eager_function
 def broadcast_in_dim(
     operand: Any, shape: Any, broadcast_dimensions: Sequence[int], *, out_sharding: Any = None
 ) -> Any:
@@ -147,6 +151,7 @@ def broadcast_in_dim(
     return broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=dims, sharding=None)
 
 
+@eager_function
 def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Any:
     """New leading axes of the given sizes."""
     sizes = canonical_shape(sizes)
@@ -155,6 +160,7 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -
     return broadcast_in_dim(operand, (*sizes, *own), tuple(range(n, n + len(own))))
 
 
+@eager_function
 def broadcast_to_rank(x: Any, rank: int) -> Any:
     """New leading axes of size 1 up to the rank."""
     own = shape_of(x)
@@ -162,6 +168,7 @@ def broadcast_to_rank(x: Any, rank: int) -> Any:
     return asarray(x) if missing <= 0 else broadcast(x, (1,) * missing)
 
 
+@eager_function
 def broadcast_like(arr: Any, like_arr: Any) -> Any:
     """`arr` broadcast to the shape of `like_arr`, aligned at the last axes."""
     own, shape = shape_of(arr), shape_of(like_arr)
@@ -188,6 +195,7 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
 # --- shape changes -------------------------------------------------------------------------
 
 
+@eager_function
 def reshape(
     operand: Any,
     new_sizes: Any,
@@ -211,6 +219,7 @@ def reshape(
     return reshape_p.bind(operand, new_sizes=sizes, dimensions=dims, sharding=None)
 
 
+@eager_function
 def transpose(operand: Any, permutation: Any) -> Any:
     """Axis i of the result is axis `permutation[i]` of the operand."""
     perm = indices(permutation)
@@ -219,6 +228,7 @@ def transpose(operand: Any, permutation: Any) -> Any:
     return transpose_p.bind(operand, permutation=perm)
 
 
+@eager_function
 def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
     """Remove axes of size 1. Raises ValueError for others, and for axes given twice."""
     own = shape_of(array)
@@ -228,6 +238,7 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
     return squeeze_p.bind(array, dimensions=dims) if dims else asarray(array)
 
 
+@eager_function
 def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
     """New axes of size 1 at these positions of the result."""
     own = shape_of(array)
@@ -242,6 +253,7 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
     return broadcast_in_dim(array, shape, tuple(i for i in range(rank) if i not in dims))
 
 
+@eager_function
 def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
     """Merge the axes from `start_dimension` up to `stop_dimension` into one."""
     own = shape_of(operand)
@@ -256,6 +268,7 @@ slice_type = slice
 # --- slices --------------------------------------------------------------------------------
 
 
+@eager_function
 def slice(
     operand: Any,
     start_indices: Sequence[int],
@@ -274,6 +287,7 @@ def slice(
     )
 
 
+@eager_function
 def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> Sequence[Any]:
     """Consecutive parts of an axis. Raises ValueError where the sizes do not add up to it."""
     axis = canonical_axis(axis, len(shape_of(operand)))
@@ -289,6 +303,7 @@ def _operands(operands: Any) -> list[Any]:
     return list(operands)
 
 
+@eager_function
 def concatenate(operands: Any, dimension: int) -> Any:
     """Arrays one after the other along an axis. Raises TypeError where shapes do not fit."""
     xs = _operands(operands)
@@ -300,6 +315,7 @@ def concatenate(operands: Any, dimension: int) -> Any:
     return concatenate_p.bind(*xs, dimension=dim)
 
 
+@eager_function
 def stack(operands: Sequence[Any], axis: int = 0) -> Any:
     """Arrays of one shape along a new axis."""
     xs = _operands(operands)
@@ -309,17 +325,20 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Any:
     return stack_p.bind(*xs, axis=axis)
 
 
+@eager_function
 def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
     """The parts of `x` at each index of an axis."""
     axis = canonical_axis(axis, len(shape_of(x)))
     return tuple(unstack_p.bind(x, axis=axis))
 
 
+@eager_function
 def tile(operand: Any, reps: Sequence[int]) -> Any:
     """`operand` repeated `reps[i]` times along axis i."""
     return tile_p.bind(operand, reps=indices(reps))
 
 
+@eager_function
 def pad(operand: Any, padding_value: Any, padding_config: Any) -> Any:
     """Padding (low, high, interior) of each axis; negative low and high cut elements off.
 
@@ -331,6 +350,7 @@ def pad(operand: Any, padding_value: Any, padding_config: Any) -> Any:
     return pad_p.bind(operand, padding_value, padding_config=config)
 
 
+@eager_function
 def rev(operand: Any, dimensions: Sequence[int]) -> Any:
     """The elements in reverse order along the axes."""
     return rev_p.bind(operand, dimensions=indices(dimensions))

@@ -1,17 +1,45 @@
 """Plans: programs as lists of calls of C functions, for what is too small to be compiled.
 
-`plan_of(closed)` makes one from a closed jaxpr. The rules, one for each primitive or kind of
-primitive, are in the files of this folder by family, as those of emission are in `lowering/emit`;
-a primitive without a rule runs its NumPy reference as one step of the plan. A rule must compute
-what the primitive alone computes when it is run eagerly, to the last bit: a value must not depend
-on whether a function runs by primitives or as one plan.
+The rules, one for each primitive or kind of primitive, are in the files of this folder by family,
+as those of emission are in `lowering/emit`; a primitive without a rule runs its NumPy reference as
+one step of the plan. A rule must compute what the primitive alone computes when it is run eagerly,
+to the last bit: a value must not depend on whether a function runs by primitives or as one plan.
+
+The files are imported when the first plan is made.
 """
 
 from __future__ import annotations
 
-from . import elementwise, indexing, products, random, reductions, structure
-from .builder import NoPlan, plan_of, plan_of_primitive
+import functools
+import importlib
+import pkgutil
+from collections.abc import Sequence
+from typing import Any
 
-assert elementwise and indexing and products and random and reductions and structure
+from ..core import eager
+from ..core.jaxpr import ClosedJaxpr
+from ..core.primitive import Primitive
+from ..transforms import eager_functions
 
-__all__ = ["NoPlan", "plan_of", "plan_of_primitive"]
+
+@functools.cache
+def _builder() -> Any:
+    for info in pkgutil.iter_modules(__path__):
+        importlib.import_module(f".{info.name}", __name__)
+    return importlib.import_module(".builder", __name__)
+
+
+def plan_of(closed: ClosedJaxpr) -> Any:
+    """The plan of a closed jaxpr, or None where there can be none."""
+    return _builder().plan_of(closed)
+
+
+def plan_of_primitive(primitive: Primitive, avals: Sequence[Any], out: Any, params: dict) -> Any:
+    """The plan of one primitive, or None where its reference does as well."""
+    return _builder().plan_of_primitive(primitive, avals, out, params)
+
+
+eager.plan_of_primitive = plan_of_primitive
+eager_functions.plan_of = plan_of
+
+__all__ = ["plan_of", "plan_of_primitive"]

@@ -467,12 +467,15 @@ def input_views(in_avals: Sequence[Any]) -> list[View]:
     return out
 
 
-def plan_of(closed: ClosedJaxpr) -> Plan:
-    """The plan of a closed jaxpr. Raises NoPlan."""
+def plan_of(closed: ClosedJaxpr) -> Plan | None:
+    """The plan of a closed jaxpr, or None where there can be none."""
     b = Builder()
     avals = closed.in_avals
-    outs = b.run(closed.jaxpr, b.close(closed), input_views(avals))
-    return b.finish(avals, outs, closed.out_avals)
+    try:
+        outs = b.run(closed.jaxpr, b.close(closed), input_views(avals))
+        return b.finish(avals, outs, closed.out_avals)
+    except NoPlan:
+        return None
 
 
 class _Atom:

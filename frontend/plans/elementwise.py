@@ -172,10 +172,17 @@ def _integer_pow(b: Builder, ins: list[View], params: dict, outs: list[Any]) -> 
 
 @plans("round")
 def _round(b: Builder, ins: list[View], params: dict, outs: list[Any]) -> View:
+    """Halves to even, or away from zero as the reference does that."""
     _wide(ins, "f")
-    if int(params["rounding_method"]) != 1:
-        raise NoPlan("halves away from zero")
-    return b.elementwise(np.rint, ins, outs[0].dtype)
+    (x,), dtype, flag = ins, outs[0].dtype, np.dtype(bool)
+    if int(params["rounding_method"]) == 1:
+        return b.elementwise(np.rint, ins, dtype)
+    whole = b.elementwise(np.trunc, [x], dtype)
+    rest = b.elementwise(np.absolute, [b.elementwise(np.subtract, [x, whole], dtype)], dtype)
+    away = b.elementwise(np.greater_equal, [rest, b.const(0.5, dtype)], flag)
+    one = b.elementwise(np.copysign, [b.const(1, dtype), x], dtype)
+    more = b.elementwise(f"select_{dtype.itemsize}", [away, b.const(0, dtype), one], dtype)
+    return b.elementwise(np.copysign, [b.elementwise(np.add, [whole, more], dtype), x], dtype)
 
 
 @plans("rsqrt")

@@ -57,12 +57,14 @@ def _seed(seed: Any, impl: Any, who: str) -> Any:
     return random_seed_p.bind(seed, impl=IMPL)
 
 
+@eager_function
 def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
     """A key as a uint32 array of shape (2,), from an integer seed."""
     typed = _seed(seed, impl, "PRNGKey")
     return typed if config.enable_custom_prng.value else random_unwrap_p.bind(typed)
 
 
+@eager_function
 def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
     """A typed key, from an integer seed."""
     if impl is not None and dtype is not None:

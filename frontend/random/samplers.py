@@ -18,6 +18,7 @@ from ..primitives.sampler_functions import (
     sampler_log1p_p,
     sampler_log_p,
 )
+from ..transforms.eager_functions import eager_function
 from ..transforms.jit import library_jit
 from .keys import random_bits, split, typed
 
@@ -83,6 +84,7 @@ def _lead(x: Any, rank: int) -> Any:
 # --- uniform and normal --------------------------------------------------------------------
 
 
+@eager_function
 def uniform(
     key: Any,
     shape: Any = (),
@@ -128,6 +130,7 @@ def _two_draws(key: Any, shape: tuple, dtype: Any) -> tuple[Any, Any]:
     return both[0], both[1]
 
 
+@eager_function
 def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Standard normal floats; complex ones have independent parts of variance 1/2."""
     k = typed(key, "normal")
@@ -154,6 +157,7 @@ def _normal_real(key: Any, shape: tuple, dtype: Any) -> Any:
     return lax.mul(_scalar(np.sqrt(2), dtype), sampler_erf_inv_p.bind(x))
 
 
+@eager_function
 def truncated_normal(
     key: Any,
     lower: Any,
@@ -194,6 +198,7 @@ def _truncated_normal(key: Any, lower: Any, upper: Any, shape: tuple, dtype: Any
 # --- integers ------------------------------------------------------------------------------
 
 
+@eager_function
 def randint(
     key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
@@ -258,6 +263,7 @@ def _inside(dt: Any, info: Any) -> tuple[int, int]:
 # --- from uniform --------------------------------------------------------------------------
 
 
+@eager_function
 def bernoulli(
     key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, out_sharding: Any = None
 ) -> Any:
@@ -289,6 +295,7 @@ def _bernoulli(key: Any, p: Any, shape: tuple, mode: str) -> Any:
     return lax.lt(x, p if not u.shape_of(p) else u.broadcast_to(p, shape))
 
 
+@eager_function
 def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Exponential floats with rate 1."""
     k = typed(key, "exponential")
@@ -300,6 +307,7 @@ def _exponential(key: Any, shape: tuple, dtype: Any) -> Any:
     return lax.neg(sampler_log1p_p.bind(lax.neg(uniform(key, shape, dtype))))
 
 
+@eager_function
 def gumbel(
     key: Any,
     shape: Any = (),
@@ -332,6 +340,7 @@ def _gumbel(key: Any, shape: tuple, dtype: Any, mode: str) -> Any:
     return lax.neg(sampler_log_p.bind(lax.neg(sampler_log_p.bind(x))))
 
 
+@eager_function
 def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Standard Laplace floats."""
     k = typed(key, "laplace")
@@ -345,6 +354,7 @@ def _laplace(key: Any, shape: tuple, dtype: Any) -> Any:
     return lax.mul(lax.sign(x), sampler_log1p_p.bind(lax.neg(lax.abs(x))))
 
 
+@eager_function
 def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Standard logistic floats."""
     k = typed(key, "logistic")
@@ -357,6 +367,7 @@ def _logistic(key: Any, shape: tuple, dtype: Any) -> Any:
     return lax.sub(sampler_log_p.bind(x), sampler_log1p_p.bind(lax.neg(x)))
 
 
+@eager_function
 def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Standard Cauchy floats."""
     k = typed(key, "cauchy")
@@ -369,6 +380,7 @@ def _cauchy(key: Any, shape: tuple, dtype: Any) -> Any:
     return lax.tan(lax.mul(_scalar(np.pi, dtype), lax.sub(x, _scalar(0.5, dtype))))
 
 
+@eager_function
 def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """-1 or 1 with equal probability."""
     k = typed(key, "rademacher")

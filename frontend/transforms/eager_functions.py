@@ -18,7 +18,7 @@ from typing import Any
 from ...runtime import LARGE_SIZE, ArrayImpl, EagerFunction, set_identity_type
 from ..core import config, dtypes, pytree
 from ..core.avals import get_aval
-from ..core.jaxpr import subjaxprs
+from ..core.jaxpr import ClosedJaxpr, subjaxprs
 from ..core.staging import trace_to_jaxpr
 from ..core.trace import Tracer, state
 
@@ -89,9 +89,16 @@ def _wrapper(aval: Any) -> Callable[[Any], Any] | None:
     return aval.dtype.wrap if dtypes.is_extended(aval.dtype) else None
 
 
+def _no_plan(closed: ClosedJaxpr) -> Any:
+    return None
+
+
+#: Makes the plan of a closed jaxpr, or None; set by frontend/plans.
+plan_of: Callable[[ClosedJaxpr], Any] = _no_plan
+
+
 def _program(fun: Callable[..., Any], args: tuple, kwargs: dict, leaves: tuple, large: bool) -> Any:
     """See EagerFunction."""
-    from ..plans import NoPlan, plan_of
     from .jit import hoist_tracers
     from .programs import program_of
 
@@ -109,7 +116,7 @@ def _program(fun: Callable[..., Any], args: tuple, kwargs: dict, leaves: tuple, 
         tree.append(out_tree)
         for o in outs:
             if not isinstance(o, (Tracer, ArrayImpl)):
-                raise NoPlan("results that are no arrays")
+                raise TypeError("a result that is no array")
         return outs
 
     try:
@@ -131,11 +138,8 @@ def _program(fun: Callable[..., Any], args: tuple, kwargs: dict, leaves: tuple, 
         if executable is None or any(a.dtype == dtypes.float0 for a in closed.out_avals):
             return None
         return executable, tree[-1], program.kept, wrappers
-    try:
-        plan = plan_of(closed)
-    except NoPlan:
-        return None
-    return plan, tree[-1], tuple(range(len(avals))), wrappers
+    plan = plan_of(closed)
+    return None if plan is None else (plan, tree[-1], tuple(range(len(avals))), wrappers)
 
 
 def eager_function(fun: Any = None, *, numbers: bool = False) -> Any:

@@ -372,16 +372,6 @@ def _run_compiled(
 eager.run_compiled = _run_compiled
 
 
-def _plan_of_primitive(*args: Any) -> Any:
-    from ..plans import plan_of_primitive
-
-    eager.plan_of_primitive = plan_of_primitive
-    return plan_of_primitive(*args)
-
-
-eager.plan_of_primitive = _plan_of_primitive
-
-
 def run_structured(primitive: Primitive, args: Sequence[Any], params: dict) -> list[Any]:
     """Run a primitive that carries jaxprs as a program of its own.
 

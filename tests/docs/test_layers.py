@@ -24,7 +24,7 @@ LAYERS = ("lingon", "frontend", "lowering", "dialect", "runtime")
 # Likewise inside frontend, by folder or file.
 FRONTEND = (
     "api", "multihost", "distributed", "sharded_jit", "pmap", "shard_map", "placement", "debugger", "debug", "sharding_text", "buffer_callback", "callbacks", "checkify", "nn", "random", "ops", "jacobians", "custom_batching",
-    "numpy", "lax", "saved_residuals", "checkpoint_policies", "primitives", "transforms", "tree_util", "core",
+    "numpy", "lax", "plans", "saved_residuals", "checkpoint_policies", "primitives", "transforms", "tree_util", "core",
 )  # fmt: skip
 
 # file -> (what it imports from above, why)
