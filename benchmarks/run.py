@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 import start
-from programs import FAMILIES, family
+from families import FAMILIES, family
 
 HERE = Path(__file__).resolve().parent
 LIBRARIES = ("lingon", "jax")
@@ -352,7 +352,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.list:
         import jax
-        from programs import programs
+        from families import programs
 
         for name in options.family:
             listed = (

@@ -39,7 +39,7 @@ class Worker:
 
     def programs(self, family: str) -> dict[str, Any]:
         if family not in self.listed:
-            from programs import programs
+            from families import programs
 
             self.listed[family] = {p.name: p for p in programs(family, self.jax)}
         return self.listed[family]
@@ -164,7 +164,7 @@ def main() -> None:
     options = parser.parse_args()
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    from programs import common
+    from families import common
 
     common.small = options.small
     worker = Worker(options.library)

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from programs.common import Made, Program, mlp, normal, uniform
-from programs.models import lstm_step, transformer_step
+
+from .common import Made, Program, mlp, normal, size, uniform
+from .models import lstm_step, transformer_step
 
 TARGETS = {"": 3.0, "growth": 3.0}
 
@@ -16,7 +17,7 @@ def chain(jax: Any, operations: int) -> Callable[..., Any]:
     """A chain of so many elementwise operations."""
 
     def f(x: Any) -> Any:
-        for i in range(operations // 2):
+        for i in range(size(operations) // 2):
             x = x * np.float32(1.0 - 1e-4 * (i % 7)) + np.float32(1e-3)
         return x
 
@@ -27,7 +28,7 @@ def mixed_chain(jax: Any, operations: int) -> Callable[..., Any]:
     jnp = jax.numpy
 
     def f(x: Any, y: Any) -> Any:
-        for i in range(operations // 6):
+        for i in range(size(operations) // 6):
             x = jnp.sin(x) * y + jnp.maximum(y - x, 0.1)
             y = y * np.float32(0.99)
             if i % 10 == 9:
@@ -42,7 +43,7 @@ def unrolled(jax: Any, steps: int) -> Made:
     jnp = jax.numpy
 
     def f(w: Any, x: Any) -> Any:
-        for _ in range(steps):
+        for _ in range(size(steps)):
             x = jnp.tanh(x @ w)
         return x
 

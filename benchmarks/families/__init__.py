@@ -19,8 +19,7 @@ FAMILIES = (
 
 def family(name: str) -> Any:
     """The module of a family."""
-    inside = name not in ("dispatch", "compile")
-    return importlib.import_module(f"programs.{name}" if inside else name)
+    return importlib.import_module(f"families.{name}")
 
 
 def programs(name: str, jax: Any) -> list[Program]:

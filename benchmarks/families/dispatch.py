@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-from programs.common import Made, Program, normal, uniform
+
+from .common import Made, Program, normal, uniform
 
 TARGETS = {"jitted calls": 3.0, "eager": 3.0, "eager transformations": 5.0, "threads": 1.0}
 
