@@ -183,6 +183,16 @@ struct Cast {
   }
 };
 
+/// NumPy's product of complex numbers rounds differently for other strides.
+template <class T> struct Complex {
+  T re, im;
+};
+struct Product {
+  template <class T> static Complex<T> apply(Complex<T> x, Complex<T> y) {
+    return {x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re};
+  }
+};
+
 /// Registers loops for a list of dtypes.
 struct Register {
   template <class F, class T>
@@ -223,6 +233,8 @@ struct Register {
     cast<In, double>(from, "float64");
   }
   Register() {
+    binary<Product, Complex<float>>("product", "complex64");
+    binary<Product, Complex<double>>("product", "complex128");
     binaryReals<Maximum>("max");
     binaryReals<Minimum>("min");
     binaryIntegers<Quotient>("quotient");

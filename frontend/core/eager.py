@@ -129,6 +129,13 @@ def _known(prim: Primitive, avals: tuple, params: dict, x64: bool) -> _Known:
     return found
 
 
+def plan_is_inexact(name: str, avals: Sequence[Any]) -> bool:
+    """Whether a primitive's plan may give other last bits than its reference."""
+    return name in inexact_plans or (
+        name in inexact_complex_plans and any(dtypes.is_complex(a.dtype) for a in avals)
+    )
+
+
 def _planned(prim: Primitive, known: _Known, avals: tuple, params: dict) -> Any:
     """The plan of a primitive where it is time to have one, or None.
 
@@ -136,7 +143,7 @@ def _planned(prim: Primitive, known: _Known, avals: tuple, params: dict) -> Any:
     at once.
     """
     known.calls += 1
-    if known.calls <= _CALLS_BEFORE and prim.name not in inexact_plans:
+    if known.calls <= _CALLS_BEFORE and not plan_is_inexact(prim.name, avals):
         return None
     known.plan = plan_of_primitive(prim, avals, known.out, params) or False
     return known.plan
@@ -303,7 +310,9 @@ run_compiled: Callable[..., Any] = _no_compiler
 
 #: Makes the plan of (primitive, avals, out_avals, params), or None; set by frontend/plans.
 plan_of_primitive: Callable[..., Any] = _no_compiler
-#: Primitives whose plans give other last bits than their references do.
-inexact_plans: frozenset[str] = frozenset(("dot_general", "reduce_sum", "reduce_prod"))
+#: Primitives whose plans give other last bits than their references do, for all dtypes and for
+#: complex ones; set by frontend/plans.
+inexact_plans: frozenset[str] = frozenset()
+inexact_complex_plans: frozenset[str] = frozenset()
 
 primitive.default_evaluate = evaluate

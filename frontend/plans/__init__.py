@@ -2,8 +2,9 @@
 
 The rules, one for each primitive or kind of primitive, are in the files of this folder by family,
 as those of emission are in `lowering/emit`; a primitive without a rule runs its NumPy reference as
-one step of the plan. A rule must compute what the primitive alone computes when it is run eagerly,
-to the last bit: a value must not depend on whether a function runs by primitives or as one plan.
+one step of the plan. A value must not depend on whether a function runs by primitives or as one
+plan, not in its last bit: a rule gives the bits of the reference, or is listed below as one that
+does not, and then serves the primitive alone from its first call on.
 
 The files are imported when the first plan is made.
 """
@@ -40,6 +41,8 @@ def plan_of_primitive(primitive: Primitive, avals: Sequence[Any], out: Any, para
 
 
 eager.plan_of_primitive = plan_of_primitive
+eager.inexact_plans = frozenset(("dot_general", "reduce_sum", "reduce_prod"))
+eager.inexact_complex_plans = frozenset(("mul", "square", "integer_pow"))
 eager_functions.plan_of = plan_of
 
 __all__ = ["plan_of", "plan_of_primitive"]

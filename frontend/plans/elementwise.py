@@ -23,23 +23,35 @@ def _direct(name: str, ufunc: np.ufunc) -> None:
     @plans(name)
     def rule(b: Builder, ins: list[View], params: dict, outs: list[Any]) -> View:
         _wide(ins)
-        if params.get("out_dtype") not in (None, ins[0].dtype):
-            raise NoPlan("another dtype for the result")
         return b.elementwise(ufunc, ins, outs[0].dtype)
 
 
 for _name, _ufunc in {
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "neg": np.negative, "add_any": np.add,
+    "add": np.add, "sub": np.subtract, "neg": np.negative, "add_any": np.add,
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater,
     "ge": np.greater_equal,
 }.items():  # fmt: skip
     _direct(_name, _ufunc)
 
 
+def _product(b: Builder, x: View, y: View) -> View:
+    if x.dtype.kind == "c":
+        return _named(b, "product", [x, y], x.dtype)
+    return b.elementwise(np.multiply, [x, y], x.dtype)
+
+
+@plans("mul")
+def _mul(b: Builder, ins: list[View], params: dict, outs: list[Any]) -> View:
+    _wide(ins)
+    if params.get("out_dtype") not in (None, ins[0].dtype):
+        raise NoPlan("another dtype for the result")
+    return _product(b, *ins)
+
+
 @plans("square")
 def _square(b: Builder, ins: list[View], params: dict, outs: list[Any]) -> View:
     _wide(ins)
-    return b.elementwise(np.multiply, [ins[0], ins[0]], outs[0].dtype)
+    return _product(b, ins[0], ins[0])
 
 
 @plans("div")
@@ -161,10 +173,10 @@ def _integer_pow(b: Builder, ins: list[View], params: dict, outs: list[Any]) -> 
     n, out = abs(y), None
     while n:
         if n & 1:
-            out = x if out is None else b.elementwise(np.multiply, [out, x], dtype)
+            out = x if out is None else _product(b, out, x)
         n >>= 1
         if n:
-            x = b.elementwise(np.multiply, [x, x], dtype)
+            x = _product(b, x, x)
     if out is None:
         return b.const(1, dtype).broadcast(x.shape)
     return b.elementwise(np.true_divide, [b.const(1, dtype), out], dtype) if y < 0 else out
