@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import json
+import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 __all__ = [
@@ -29,12 +28,12 @@ class DialectLibraryError(ImportError):
     """The C++ library of the dialect is missing or does not load."""
 
 
-def _library_path() -> Path:
+def _library_path() -> str:
     suffix = ".dylib" if sys.platform == "darwin" else ".so"
     name = f"liblingon_dialect{suffix}"
     # In an editable install the package has two folders: the sources, and what was built.
-    found = [path for folder in __path__ if (path := Path(folder) / name).exists()]
-    return found[0] if found else Path(__file__).resolve().parent / name
+    found = [path for folder in __path__ if os.path.exists(path := os.path.join(folder, name))]
+    return found[0] if found else os.path.join(os.path.dirname(os.path.realpath(__file__)), name)
 
 
 @functools.cache
@@ -47,16 +46,17 @@ def library() -> ctypes.CDLL:
     import mlir.ir  # noqa: F401  (loads the MLIR libraries that ours links to)
 
     path = _library_path()
-    if not path.exists():
+    name = os.path.basename(path)
+    if not os.path.exists(path):
         raise DialectLibraryError(
-            f"the dialect library {path.name} is missing beside {Path(__file__).name}: install "
+            f"the dialect library {name} is missing beside {os.path.basename(__file__)}: install "
             "lingon with `pip install .`, or build it in a source tree with tools/build_inplace"
         )
     try:
-        lib = ctypes.CDLL(str(path))
+        lib = ctypes.CDLL(path)
     except OSError as error:
         raise DialectLibraryError(
-            f"the dialect library {path.name} does not load: {error}. It must be built against the "
+            f"the dialect library {name} does not load: {error}. It must be built against the "
             "installed xtc-mlir-python-bindings"
         ) from error
     lib.lingon_register.argtypes = [ctypes.c_void_p]
@@ -166,6 +166,8 @@ def kernel_call(
         attributes.insert(0, f"config = {_array('i64', config)}")
     if reads_outputs:
         attributes.append("reads_outputs")
+    import json
+
     parts = [f"lingon.kernel_call {json.dumps(callee)}"]
     if inputs:
         parts.append(operands("ins", inputs))

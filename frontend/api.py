@@ -10,56 +10,12 @@ from typing import Any
 from ..runtime import live_arrays as all_arrays
 from .core import config as _config
 from .core import dtypes, pytree, source_info
-from .core.array import Array
 from .core.avals import get_aval
-from .core.config import config
-from .core.devices import (
-    Device,
-    Shard,
-    SingleDeviceSharding,
-    default_backend,
-    device_count,
-    devices,
-    local_device_count,
-    local_devices,
-    process_count,
-    process_index,
-    process_indices,
-)
-from .core.mesh import NamedSharding, make_mesh, set_mesh
-from .core.mesh import PartitionSpec as P
 from .core.trace import KnownTrace, current_trace, set_trace
-from .jacobians import hessian, jacfwd, jacrev
-from .placement import (
-    device_get,
-    device_put,
-    make_array_from_callback,
-    make_array_from_process_local_data,
-    make_array_from_single_device_arrays,
-    reshard,
-)
-from .pmap import pmap
-from .shard_map import shard_map
-from .sharded_jit import UNSPECIFIED, NotGiven, check_shardings, make_sharded_jit
-from .transforms.abstract import ShapeDtypeStruct, eval_shape, make_jaxpr
-from .transforms.autodiff import (
-    grad,
-    jvp,
-    linear_transpose,
-    linearize,
-    value_and_grad,
-    vjp,
-)
-from .transforms.custom_gradient import custom_gradient
-from .transforms.custom_rules import closure_convert, custom_jvp, custom_vjp
-from .transforms.jit import clear_caches, make_jit
-from .transforms.remat import checkpoint, remat
-from .transforms.vmap import vmap
+from .transforms.api_util import UNSPECIFIED, NotGiven
+from .transforms.jit import make_jit
 
-version = "0.1.0"
-version_info = (0, 1, 0)
 float0 = dtypes.float0
-jacobian = jacrev
 
 check_tracer_leaks = checking_leaks = _config.check_tracer_leaks
 debug_infs = _config.debug_infs
@@ -125,21 +81,24 @@ def jit(
         "compiler_options": compiler_options,
         "inline": inline,
     }
-    given = [
-        check_shardings("in_shardings", in_shardings),
-        check_shardings("out_shardings", out_shardings),
-        device is not None,
-    ]
     make: Callable[..., Any] = make_jit
-    if any(given):
-        make = functools.partial(
-            make_sharded_jit,
-            in_shardings=in_shardings,
-            out_shardings=out_shardings,
-            device=device,
-            options=options,
-        )
-        options = {}
+    if not (in_shardings is UNSPECIFIED and out_shardings is UNSPECIFIED and device is None):
+        from .sharded_jit import check_shardings, make_sharded_jit
+
+        given = [
+            check_shardings("in_shardings", in_shardings),
+            check_shardings("out_shardings", out_shardings),
+            device is not None,
+        ]
+        if any(given):
+            make = functools.partial(
+                make_sharded_jit,
+                in_shardings=in_shardings,
+                out_shardings=out_shardings,
+                device=device,
+                options=options,
+            )
+            options = {}
     if fun is UNSPECIFIED:
         return lambda f: make(f, **options)
     return make(fun, **options)
@@ -199,53 +158,3 @@ def named_call(fun: Callable, *, name: str | None = None) -> Callable:
 def typeof(x: Any) -> Any:
     """The aval of a value."""
     return get_aval(x)
-
-
-__all__ = [
-    "Array",
-    "Device",
-    "NamedSharding",
-    "P",
-    "ShapeDtypeStruct",
-    "Shard",
-    "SingleDeviceSharding",
-    "checkpoint",
-    "clear_caches",
-    "closure_convert",
-    "config",
-    "custom_gradient",
-    "custom_jvp",
-    "custom_vjp",
-    "default_backend",
-    "device_count",
-    "device_get",
-    "device_put",
-    "devices",
-    "eval_shape",
-    "grad",
-    "hessian",
-    "jacfwd",
-    "jacrev",
-    "jit",
-    "jvp",
-    "linear_transpose",
-    "linearize",
-    "local_device_count",
-    "local_devices",
-    "make_array_from_callback",
-    "make_array_from_process_local_data",
-    "make_array_from_single_device_arrays",
-    "make_jaxpr",
-    "make_mesh",
-    "pmap",
-    "process_count",
-    "process_index",
-    "process_indices",
-    "remat",
-    "reshard",
-    "set_mesh",
-    "shard_map",
-    "value_and_grad",
-    "vjp",
-    "vmap",
-]

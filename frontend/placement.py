@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..runtime import ArrayImpl
-from .core import config, dtypes, eager, placement, pytree
+from .core import dtypes, eager, placement, pytree
 from .core.avals import get_aval
-from .core.devices import Device, Sharding, is_local, number_of, process_count
+from .core.devices import Device, Sharding, is_local, process_count
 from .core.mesh import EMPTY, NamedSharding, PartitionSpec, context
 from .core.trace import Tracer, eval_trace, state
 from .primitives.placement import ArrayCopySemantics, device_put_p, sharding_constraint_p
@@ -300,22 +300,6 @@ def make_array_from_process_local_data(
         parts.append(placement.place(ArrayImpl.from_numpy(piece), device))
     return placement.assemble(tuple(shape), sharding, parts)
 
-
-def default_device_changed(*_: Any) -> None:
-    """Tell the runtime on which device new arrays are."""
-    from ..runtime import set_default_device
-
-    local = config.overridden(config.default_device)
-    set_default_device(
-        _number(config.default_device.global_value), -1 if local is None else _number(local)
-    )
-
-
-def _number(device: Any) -> int:
-    return number_of(device) if isinstance(device, Device) else 0
-
-
-config.default_device.on_change = default_device_changed
 
 __all__ = [
     "device_get",

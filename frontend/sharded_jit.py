@@ -11,19 +11,9 @@ from .core.devices import Device, Sharding, SingleDeviceSharding, number_of
 from .core.mesh import NamedSharding, PartitionSpec, context
 from .core.trace import eval_trace, state
 from .placement import with_sharding_constraint
-from .transforms.api_util import check_callable, wraps
+from .transforms.api_util import UNSPECIFIED, check_callable, wraps
 from .transforms.jit import JitInfo, Jitted, register
 from .transforms.vmap import broadcast_prefix
-
-
-class NotGiven:
-    """Stands for an argument that is not given."""
-
-    def __repr__(self) -> str:
-        return "UnspecifiedValue"
-
-
-UNSPECIFIED: Any = NotGiven()
 
 
 def _is_leaf(x: Any) -> bool:
@@ -168,4 +158,4 @@ def _at(x: Any, s: Any) -> Any:
     return x
 
 
-__all__ = ["UNSPECIFIED", "check_shardings", "make_sharded_jit"]
+__all__ = ["check_shardings", "make_sharded_jit"]

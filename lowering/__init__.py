@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .errors import CompilationError, UsageError
-from .stages import STAGES, Stage, stage
 
 if TYPE_CHECKING:
     from .program import CompiledProgram, LoweredProgram, compile_jaxpr, lower_jaxpr
     from .remarks import Remark, Remarks
     from .saved import SavedProgramError, load_program, save_program
+    from .stages import STAGES, Stage, stage
 
 __all__ = [
     "STAGES",
@@ -48,4 +48,8 @@ def __getattr__(name: str) -> Any:
         from . import saved
 
         return getattr(saved, name)
+    if name in ("STAGES", "Stage", "stage"):
+        from . import stages
+
+        return getattr(stages, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

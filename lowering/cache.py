@@ -1,28 +1,35 @@
 """The on-disk compile cache: object code by a key of everything that determines it.
 
-An entry is one file: a fixed header, a SHA-256 of the rest, a small JSON object and the object
-code. Files are written under a temporary name and renamed, so readers never see half of one; what
+An entry is one file: a fixed header, a SHA-256 of the rest, a description (a Python literal), and
+the object code. Files are written under a temporary name and renamed, so readers never see half of one; what
 is damaged, or writable by others, is ignored and rewritten.
 """
 
 from __future__ import annotations
 
+import ast
 import contextlib
-import hashlib
-import json
 import os
 import stat
 import struct
-import tempfile
-import time
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-MAGIC = b"LINGONC1"
-_HEADER = struct.Struct("<8s32sIQ")  # magic, SHA-256 of the rest, length of JSON, length of code
+if TYPE_CHECKING:
+    from pathlib import Path
+
+try:
+    from _sha256 import sha256 as _small_sha256  # type: ignore[import-not-found,unused-ignore]
+except ImportError:
+    try:
+        from _sha2 import sha256 as _small_sha256  # type: ignore[import-not-found,unused-ignore]
+    except ImportError:
+        _small_sha256 = None
+
+MAGIC = b"LINGONC2"
+# magic, SHA-256 of the rest, lengths of the description and of the code
+_HEADER = struct.Struct("<8s32sIQ")
 SUFFIX = ".lgo"
 DEFAULT_MAX_BYTES = 1 << 30
 _FALSE = frozenset(("0", "false", "off", "no", ""))
@@ -32,23 +39,38 @@ class CacheWarning(UserWarning):
     """A cache file or folder could not be used; compilation goes on without it."""
 
 
-@dataclass(frozen=True)
 class Entry:
-    """What is stored for one program: object code and its JSON-able description."""
+    """What is stored for one program: object code, and a description of plain values."""
 
-    code: bytes
-    metadata: dict[str, Any]
+    __slots__ = ("code", "metadata")
+
+    def __init__(self, code: bytes, metadata: dict[str, Any]) -> None:
+        self.code, self.metadata = code, metadata
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Entry) and (self.code, self.metadata) == (
+            other.code,
+            other.metadata,
+        )
+
+
+def _sha256(data: bytes) -> bytes:
+    # OpenSSL's, behind hashlib, takes 2 ms to load and is then several times as fast.
+    if len(data) < 1 << 18 and _small_sha256 is not None:
+        return _small_sha256(data).digest()
+    import hashlib
+
+    return hashlib.sha256(data).digest()
 
 
 def entry_key(parts: Mapping[str, str]) -> str:
     """The hexadecimal SHA-256 of named texts; their order does not matter."""
-    digest = hashlib.sha256(MAGIC)
+    pieces = [MAGIC]
     for name in sorted(parts):
         for text in (name, parts[name]):
             data = text.encode()
-            digest.update(struct.pack("<Q", len(data)))
-            digest.update(data)
-    return digest.hexdigest()
+            pieces += [struct.pack("<Q", len(data)), data]
+    return _sha256(b"".join(pieces)).hex()
 
 
 class CompileCache:
@@ -60,10 +82,17 @@ class CompileCache:
     """
 
     def __init__(self, folder: str | os.PathLike[str], max_bytes: int = DEFAULT_MAX_BYTES) -> None:
-        self.folder = Path(folder)
+        self._folder = os.fspath(folder)
         self.max_bytes = max_bytes
         self._written = 0  # bytes since the bound was last enforced
         self._swept = False
+
+    @property
+    def folder(self) -> Path:
+        """Where the entries are."""
+        from pathlib import Path
+
+        return Path(self._folder)
 
     def path(self, key: str) -> Path:
         """The file of an entry."""
@@ -71,10 +100,10 @@ class CompileCache:
 
     def get(self, key: str) -> Entry | None:
         """The entry of `key`, or None. A damaged or foreign file gives a CacheWarning and None."""
-        path = self.path(key)
+        path = os.path.join(self._folder, key + SUFFIX)
         try:
-            if not _private(os.lstat(self.folder), stat.S_ISDIR):
-                _warn(f"the folder {self.folder} is not private to this user")
+            if not _private(os.lstat(self._folder), stat.S_ISDIR):
+                _warn(f"the folder {self._folder} is not private to this user")
                 return None
             descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         except FileNotFoundError:
@@ -97,25 +126,27 @@ class CompileCache:
 
     def put(self, key: str, entry: Entry) -> None:
         """Store an entry. Failure to write gives a CacheWarning, not an error."""
+        import tempfile
+
         data = _encode(entry)
         if len(data) > self.max_bytes:
             return
         try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if not _private(os.lstat(self.folder), stat.S_ISDIR):
-                _warn(f"the folder {self.folder} is not private to this user")
+            os.makedirs(self._folder, mode=0o700, exist_ok=True)
+            if not _private(os.lstat(self._folder), stat.S_ISDIR):
+                _warn(f"the folder {self._folder} is not private to this user")
                 return
             # mkstemp makes the file with mode 0600.
-            descriptor, temporary = tempfile.mkstemp(dir=self.folder, prefix=".", suffix=".tmp")
+            descriptor, temporary = tempfile.mkstemp(dir=self._folder, prefix=".", suffix=".tmp")
             try:
                 with open(descriptor, "wb") as file:
                     file.write(data)
-                os.replace(temporary, self.path(key))
+                os.replace(temporary, os.path.join(self._folder, key + SUFFIX))
             except BaseException:
                 os.unlink(temporary)
                 raise
         except OSError as error:
-            _warn(f"{self.folder} cannot be written: {error}")
+            _warn(f"{self._folder} cannot be written: {error}")
             return
         self._written += len(data)
         if not self._swept or self._written * 16 > self.max_bytes:
@@ -123,12 +154,14 @@ class CompileCache:
 
     def sweep(self) -> None:
         """Remove the least recently used entries beyond the bound, and forgotten temporaries."""
+        import time
+
         self._swept = True
         self._written = 0
         entries = []
         total = 0
         try:
-            with os.scandir(self.folder) as listing:
+            with os.scandir(self._folder) as listing:
                 for item in listing:
                     with contextlib.suppress(OSError):
                         status = item.stat(follow_symlinks=False)
@@ -138,7 +171,7 @@ class CompileCache:
                         elif item.name.endswith(".tmp") and status.st_mtime < time.time() - 3600:
                             os.unlink(item.path)
         except OSError as error:
-            _warn(f"{self.folder} cannot be listed: {error}")
+            _warn(f"{self._folder} cannot be listed: {error}")
             return
         if total <= self.max_bytes:
             return
@@ -152,9 +185,9 @@ class CompileCache:
 
 
 def _encode(entry: Entry) -> bytes:
-    metadata = json.dumps(entry.metadata, separators=(",", ":"), sort_keys=True).encode()
+    metadata = repr(dict(sorted(entry.metadata.items()))).encode()
     lengths = struct.pack("<IQ", len(metadata), len(entry.code))
-    digest = hashlib.sha256(lengths + metadata + entry.code).digest()
+    digest = _sha256(lengths + metadata + entry.code)
     return MAGIC + digest + lengths + metadata + entry.code
 
 
@@ -165,11 +198,11 @@ def _decode(data: bytes) -> Entry | None:
     body = data[_HEADER.size :]
     if magic != MAGIC or len(body) != metadata_length + code_length:
         return None
-    if hashlib.sha256(data[len(MAGIC) + 32 :]).digest() != digest:
+    if _sha256(data[len(MAGIC) + 32 :]) != digest:
         return None
     try:
-        metadata = json.loads(body[:metadata_length])
-    except ValueError:
+        metadata = ast.literal_eval(body[:metadata_length].decode())
+    except (ValueError, SyntaxError):
         return None
     return Entry(body[metadata_length:], metadata) if isinstance(metadata, dict) else None
 
@@ -183,13 +216,13 @@ def _warn(message: str) -> None:
     warnings.warn(f"compile cache: {message}; it is not used", CacheWarning, stacklevel=3)
 
 
-def default_folder() -> Path:
+def default_folder() -> str:
     """LINGON_CACHE_DIR, or `lingon` in the user's cache folder."""
     folder = os.environ.get("LINGON_CACHE_DIR")
     if folder:
-        return Path(folder)
+        return folder
     base = os.environ.get("XDG_CACHE_HOME")
-    return Path(base or os.path.join(os.path.expanduser("~"), ".cache")) / "lingon"
+    return os.path.join(base or os.path.join(os.path.expanduser("~"), ".cache"), "lingon")
 
 
 def enabled_by_environment() -> bool:
@@ -197,7 +230,7 @@ def enabled_by_environment() -> bool:
     return os.environ.get("LINGON_COMPILATION_CACHE", "1").strip().lower() not in _FALSE
 
 
-_caches: dict[tuple[Path, int], CompileCache] = {}
+_caches: dict[tuple[str, int], CompileCache] = {}
 
 
 def compile_cache(options: Mapping[str, Any]) -> CompileCache | None:
@@ -219,7 +252,7 @@ def compile_cache(options: Mapping[str, Any]) -> CompileCache | None:
         if not text.isdigit():
             raise ValueError(f"LINGON_CACHE_MAX_BYTES must be a number of bytes, got {text!r}")
         limit = int(text)
-    key = (Path(folder) if folder else default_folder(), int(limit))
+    key = (os.fspath(folder) if folder else default_folder(), int(limit))
     if key not in _caches:
         _caches[key] = CompileCache(*key)
     return _caches[key]

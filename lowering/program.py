@@ -9,7 +9,6 @@ import os
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +21,11 @@ from .llvm_c import libllvm_path, libmlir_path
 from .loader import load_object
 from .locations import strip_locations
 from .pipelines import Pipeline, pipeline
-from .stages import Stage, stage
 from .target_machine import Target, host_target
 
 if TYPE_CHECKING:
     from .remarks import Remarks
+    from .stages import Stage
     from .stats import Stats
 
 ENTRY_FUNCTION = "main"
@@ -67,6 +66,8 @@ class ProgramText:
 
         Raises UsageError if there is no such stage.
         """
+        from .stages import stage
+
         goal = stage(name)
         if goal.form == "jaxpr":
             return self.jaxpr_text()
@@ -362,18 +363,29 @@ def _compile(
 @functools.cache
 def toolchain_fingerprint() -> str:
     """Name, size and time of change of every file that determines what a program compiles to."""
-    here = Path(__file__).resolve().parent
-    files = sorted(p for p in here.rglob("*.py") if "__pycache__" not in p.parts)
-    # Not beside `here` alone: an editable install keeps what was built apart from the sources.
+    files = _files(os.path.dirname(os.path.realpath(__file__)), ".py")
+    # Not beside this file alone: an editable install keeps what was built apart from the sources.
     for layer in ("dialect", "runtime"):
-        folders = importlib.import_module(f"..{layer}", __package__).__path__
-        files += sorted(p for folder in folders for p in Path(folder).glob("*.so"))
-    files += [Path(libllvm_path()), Path(libmlir_path())]
+        for folder in importlib.import_module(f"..{layer}", __package__).__path__:
+            files += [f for f in _files(folder, ".so") if os.path.dirname(f) == folder]
+    files += [libllvm_path(), libmlir_path()]
     lines = []
     for path in files:
-        status = path.stat()
-        lines.append(f"{path.name} {status.st_size} {status.st_mtime_ns}")
+        status = os.stat(path)
+        lines.append(f"{os.path.basename(path)} {status.st_size} {status.st_mtime_ns}")
     return "\n".join(lines)
+
+
+def _files(folder: str, suffix: str) -> list[str]:
+    """The files in a folder and its subfolders whose names end in `suffix`, in order."""
+    found = []
+    for item in os.scandir(folder):
+        if item.is_dir():
+            if item.name != "__pycache__":
+                found += _files(item.path, suffix)
+        elif item.name.endswith(suffix):
+            found.append(item.path)
+    return sorted(found)
 
 
 def _buffer_aval(aval: Any) -> Any:

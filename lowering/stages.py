@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 
 from .errors import UsageError
@@ -53,6 +52,8 @@ def stage(name: str | int | Stage) -> Stage:
         return _BY_NAME[text]
     if text.isdigit() and int(text) < len(STAGES):
         return STAGES[int(text)]
+    import difflib
+
     near = difflib.get_close_matches(text, list(_BY_NAME), n=1)
     hint = f" (did you mean {near[0]!r}?)" if near else ""
     listing = ", ".join(str(s) for s in STAGES)

@@ -8,14 +8,13 @@ import functools
 import os
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from .errors import CompilationError
 from .llvm_c import CODE_MODEL_DEFAULT, RELOC_PIC, default_triple, host_cpu, llvm, take_message
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(NamedTuple):
     """A CPU: triple, CPU name and features as LLVM spells them."""
 
     triple: str

@@ -8,13 +8,13 @@ can change what is traced or compiled bumps the epoch that compiled functions ar
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from ...runtime import set_global_config, set_thread_config
+from .log import log
 
 
 class _Local(threading.local):
@@ -344,7 +344,7 @@ no_tracing = define("jax_no_tracing", False, "Raise RuntimeError where a functio
 
 
 def _set_logging_level(level: str | None) -> None:
-    logging.getLogger("lingon").setLevel(level or logging.NOTSET)
+    log.setLevel(level or "NOTSET")
 
 
 logging_level = define(
@@ -354,7 +354,8 @@ logging_level = define(
     parse=choice(None, "NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"),
     on_update=_set_logging_level,
 )
-_set_logging_level(logging_level.global_value)
+if logging_level.global_value not in (None, "NOTSET"):
+    _set_logging_level(logging_level.global_value)
 explain_cache_misses = define(
     "jax_explain_cache_misses", False, "Log why a jitted function was traced again."
 )

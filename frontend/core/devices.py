@@ -8,6 +8,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ...runtime import set_default_device
 from . import config
 
 
@@ -445,3 +446,19 @@ def sharding_of(device_id: int) -> SingleDeviceSharding:
 def cpu_count() -> int:
     """Cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _default_device_changed(*_: Any) -> None:
+    """Tell the runtime on which device new arrays are."""
+    local = config.overridden(config.default_device)
+    set_default_device(
+        _default_number(config.default_device.global_value),
+        -1 if local is None else _default_number(local),
+    )
+
+
+def _default_number(device: Any) -> int:
+    return number_of(device) if isinstance(device, Device) else 0
+
+
+config.default_device.on_change = _default_device_changed

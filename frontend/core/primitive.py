@@ -24,7 +24,7 @@ operation by name:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,62 @@ import numpy as np
 from . import trace as _trace
 from .avals import NotAnArrayError
 
-registry: dict[str, Primitive] = {}
+
+class Registry(dict[str, "Primitive"]):
+    """Primitives by name.
+
+    Families of primitives are imported when one of them is first used. Whoever looks for a name
+    that is not there, or at all names, gets the remaining ones imported first.
+    """
+
+    #: Imports all families; set by the package of the primitives.
+    import_all: Callable[[], None] | None = None
+
+    def complete(self) -> None:
+        """Import the families that are not imported yet."""
+        load = self.import_all
+        if load is not None:
+            load()
+            self.import_all = None
+
+    def __missing__(self, name: str) -> Primitive:
+        self.complete()
+        if dict.__contains__(self, name):
+            return dict.__getitem__(self, name)
+        raise KeyError(name)
+
+    def __contains__(self, name: object) -> bool:
+        if not dict.__contains__(self, name):
+            self.complete()
+        return dict.__contains__(self, name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        if name not in self:
+            self.complete()
+        return dict.get(self, name, default)
+
+    def __iter__(self) -> Iterator[str]:
+        self.complete()
+        return dict.__iter__(self)
+
+    def __len__(self) -> int:
+        self.complete()
+        return dict.__len__(self)
+
+    def keys(self) -> Any:
+        self.complete()
+        return dict.keys(self)
+
+    def values(self) -> Any:
+        self.complete()
+        return dict.values(self)
+
+    def items(self) -> Any:
+        self.complete()
+        return dict.items(self)
+
+
+registry = Registry()
 
 
 class Absent:
@@ -104,7 +159,7 @@ class Primitive:
         checkify: Callable[..., Any] | None = None,
         structure: Callable[[dict], dict] | None = None,
     ):
-        if name in registry:
+        if dict.__contains__(registry, name):
             raise ValueError(f"primitive {name!r} is declared twice")
         self.name = name
         self.abstract_eval = abstract

@@ -22,7 +22,7 @@ from .control_flow_util import check_leaves
 from .conversion import asarray
 from .elementwise import add, lt
 from .loops import trace_loop, while_loop
-from .scan import scan
+from .scanning import scan
 
 T = TypeVar("T")
 

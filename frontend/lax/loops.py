@@ -25,7 +25,7 @@ from .control_flow_util import (
 )
 from .conversion import asarray, convert_weakly
 from .elementwise import add, lt
-from .scan import scan
+from .scanning import scan
 
 T = TypeVar("T")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 import numpy as np
@@ -139,7 +138,7 @@ def _flat(self: Any) -> Any:
 
 def _to_device(self: Any, device: Any, *, stream: Any = None) -> Any:
     """The array on a device."""
-    from ..api import device_put
+    from ..placement import device_put
 
     if stream is not None:
         raise NotImplementedError("stream argument of array.to_device()")
@@ -187,17 +186,3 @@ def _attach_iteration() -> None:
 
 
 _attach_iteration()
-
-
-def set_namespace(module: str) -> None:
-    """Name the public module that `__array_namespace__` gives."""
-
-    def namespace(self: Any, *, api_version: str | None = None) -> Any:
-        """The module of array functions, as the array API standard asks for it."""
-        if api_version not in (None, "2024.12"):
-            raise ValueError(
-                f"api_version={api_version!r} is not available; available versions: ['2024.12']"
-            )
-        return importlib.import_module(module)
-
-    attach(__array_namespace__=namespace)

@@ -20,6 +20,7 @@ from .util import (
     canonical_axis,
     check_arraylike,
     convert,
+    jit_as,
 )
 from .util import broadcast_to as _broadcast_to
 
@@ -245,7 +246,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     return _diagonal(x, offset=k, axis1=i, axis2=j)
 
 
-@library_jit(static_argnames=("offset", "axis1", "axis2"))
+@jit_as("diagonal", static_argnames=("offset", "axis1", "axis2"))
 def _diagonal(x: Any, offset: int, axis1: int, axis2: int) -> Any:
     from .creation import arange
 
@@ -254,9 +255,6 @@ def _diagonal(x: Any, offset: int, axis1: int, axis2: int) -> Any:
     n = max(0, min(rows + min(offset, 0), cols - max(offset, 0)))
     i, j = (arange(n), arange(abs(offset), n + abs(offset)))
     return x[(..., i, j) if offset >= 0 else (..., j, i)]
-
-
-_diagonal._jit.info.name = "diagonal"  # type: ignore[attr-defined]
 
 
 @library_jit(static_argnames=("axis1", "axis2", "dtype"))

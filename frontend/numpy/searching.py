@@ -22,6 +22,7 @@ from .util import (
     canonical_axis,
     check_arraylike,
     convert,
+    jit_as,
     like,
     promote_dtypes,
     shape_of,
@@ -120,7 +121,7 @@ def _take(
     )  # fmt: skip
 
 
-@library_jit(static_argnames=("axis", "mode", "fill_value"))
+@jit_as("take_along_axis", static_argnames=("axis", "mode", "fill_value"))
 def _take_along_axis(arr: Any, indices: Any, axis: int, mode: Any, fill_value: Any) -> Any:
     x, i = asarray(arr), asarray(indices)
     n = x.shape[axis]
@@ -141,9 +142,6 @@ def _take_along_axis(arr: Any, indices: Any, axis: int, mode: Any, fill_value: A
     return lax.gather(
         x, lax.reshape(i, (*shape, 1)), dn, (1,) * rank, mode=mode, fill_value=fill_value
     )
-
-
-_take_along_axis._jit.info.name = "take_along_axis"  # type: ignore[attr-defined]
 
 
 @eager_function
@@ -363,16 +361,13 @@ def _no_order(who: str, kind: Any, order: Any) -> None:
         raise TypeError(f"'order' argument to {who} is not supported.")
 
 
-@library_jit(static_argnames=("axis", "stable", "descending"))
+@jit_as("sort", static_argnames=("axis", "stable", "descending"))
 def _sort(a: Any, axis: Any, stable: bool, descending: bool) -> Any:
     x = asarray(a)
     if axis is None:
         x, axis = lax.reshape(x, (x.size,)), 0
     out = lax.sort(x, axis, is_stable=stable)
     return lax.rev(out, (canonical_axis(axis, x.ndim),)) if descending else out
-
-
-_sort._jit.info.name = "sort"  # type: ignore[attr-defined]
 
 
 @eager_function
@@ -391,7 +386,7 @@ def sort(
     return _sort(a, axis=axis, stable=bool(stable), descending=bool(descending))
 
 
-@library_jit(static_argnames=("axis", "stable", "descending", "dtype"))
+@jit_as("argsort", static_argnames=("axis", "stable", "descending", "dtype"))
 def _argsort(a: Any, axis: Any, stable: bool, descending: bool, dtype: Any) -> Any:
     x = asarray(a)
     if axis is None:
@@ -406,9 +401,6 @@ def _argsort(a: Any, axis: Any, stable: bool, descending: bool, dtype: Any) -> A
     # reversed before and after, so that equal elements keep their order
     _, out = lax.sort((x, line), axis, is_stable=stable, num_keys=1)
     return lax.rev(out, (axis,)) if descending else out
-
-
-_argsort._jit.info.name = "argsort"  # type: ignore[attr-defined]
 
 
 @eager_function
@@ -495,7 +487,7 @@ def sort_complex(a: Any) -> Any:
 # --- searching sorted arrays ---------------------------------------------------------------
 
 
-@library_jit(static_argnames=("side", "dtype"))
+@jit_as("searchsorted", static_argnames=("side", "dtype"))
 def _searchsorted(a: Any, v: Any, side: str, dtype: Any) -> Any:
     """Binary search with as many steps as the length has bits; NaNs are largest."""
     n = a.shape[0]
@@ -526,9 +518,6 @@ def _searchsorted(a: Any, v: Any, side: str, dtype: Any) -> Any:
         low = lax.select(ok, probe, low)
         step >>= 1
     return low
-
-
-_searchsorted._jit.info.name = "searchsorted"  # type: ignore[attr-defined]
 
 
 @eager_function

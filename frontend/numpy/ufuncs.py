@@ -19,6 +19,7 @@ from .util import (
     aval_of,
     check_arraylike,
     convert,
+    jit_as,
     promote_args,
     promote_args_inexact,
     promote_args_numeric,
@@ -331,7 +332,7 @@ def rint(x: Any, /) -> Any:
     return _rint(x)
 
 
-@library_jit
+@jit_as("rint")
 def _rint(x: Any) -> Any:
     check_arraylike("rint", x)
     x = asarray(x)
@@ -341,9 +342,6 @@ def _rint(x: Any) -> Any:
         re = rint(lax.real(x))
         return lax.complex(re, rint(lax.imag(x)))
     return lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)
-
-
-_rint._jit.info.name = "rint"  # type: ignore[attr-defined]
 
 
 @library_jit(static_argnames=("decimals",))

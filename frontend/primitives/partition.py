@@ -278,6 +278,7 @@ def partition(
     out_specs: Sequence[PartitionSpec | None],
 ) -> spmd.Partitioned:
     """What each device does. Inputs without a spec are cut as their first reader wants them."""
+    ops.complete()  # among them the rules, in partition_rules.py
     wanted = wanted_specs(closed.jaxpr)
     chosen = []
     for v, s in zip(closed.jaxpr.invars, in_specs, strict=True):

@@ -251,17 +251,6 @@ def _call(param: str) -> Rule:
     return rule
 
 
-def _spec(where: Any) -> Any:
-    return constrained(where, frozenset()).spec if isinstance(where, NamedSharding) else None
-
-
-def _named_mesh(*shardings: Any) -> Any:
-    for s in shardings:
-        if isinstance(s, NamedSharding):
-            return s.mesh
-    return None
-
-
 RULES: dict[str, Rule] = {
     "broadcast_in_dim": _broadcast,
     "transpose": _transpose,
@@ -303,10 +292,6 @@ _DECLARE = (custom_rules, remat, cumulative, dot, reductions, slicing, sorting, 
 def _register() -> None:
     for name, rule in RULES.items():
         ops[name].partition = rule
-    ops["sharding_constraint"].mesh_of = lambda params: _named_mesh(params["sharding"])
-    ops["sharding_constraint"].wants = lambda params: [_spec(params["sharding"])]
-    ops["device_put"].wants = lambda params: [_spec(d) for d in params["devices"]]
-    ops["device_put"].mesh_of = lambda params: _named_mesh(*params["devices"])
 
 
 _register()

@@ -135,4 +135,20 @@ sharding_constraint_p: Primitive = Primitive(
 )
 
 
+def _spec(where: Any) -> Any:
+    return constrained(where, frozenset()).spec if isinstance(where, NamedSharding) else None
+
+
+def _named_mesh(*shardings: Any) -> Any:
+    for s in shardings:
+        if isinstance(s, NamedSharding):
+            return s.mesh
+    return None
+
+
+sharding_constraint_p.mesh_of = lambda params: _named_mesh(params["sharding"])
+sharding_constraint_p.wants = lambda params: [_spec(params["sharding"])]
+device_put_p.wants = lambda params: [_spec(d) for d in params["devices"]]
+device_put_p.mesh_of = lambda params: _named_mesh(*params["devices"])
+
 __all__ = ["ArrayCopySemantics", "constrained", "device_put_p", "sharding_constraint_p"]

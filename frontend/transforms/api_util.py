@@ -14,6 +14,16 @@ from ..core.staging import DebugInfo
 from ..core.tracebacks import boundary
 
 
+class NotGiven:
+    """Stands for an argument that is not given."""
+
+    def __repr__(self) -> str:
+        return "UnspecifiedValue"
+
+
+UNSPECIFIED: Any = NotGiven()
+
+
 def check_callable(f: Any) -> None:
     """Raises TypeError unless `f` is callable (and is no generator function)."""
     if not callable(f):
@@ -227,6 +237,8 @@ def resolve_argnums(
     """
     nums = as_index_tuple(argnums, f"{kind}_argnums")
     names = as_name_tuple(argnames, f"{kind}_argnames")
+    if not nums and not names:
+        return nums, names
     sig = signature_of(f)
     if sig is None:
         return nums, names

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..core import config, pytree, source_info
+from ..core.log import log
 from .api_util import argument_names, fun_name, fun_where
-
-log = logging.getLogger("lingon")
 
 #: Where functions that were traced under this option are defined.
 _seen: dict[str, int] = {}

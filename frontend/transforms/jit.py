@@ -7,7 +7,6 @@ Python code here runs only when a signature is new, or when the call itself is b
 from __future__ import annotations
 
 import functools
-import logging
 import time
 import weakref
 from collections.abc import Callable, Sequence
@@ -19,6 +18,7 @@ from ..core.avals import ShapedArray
 from ..core.bounded_cache import BoundedCache
 from ..core.interpreter import eval_jaxpr
 from ..core.jaxpr import ClosedJaxpr, JaxprEqn, axis_names
+from ..core.log import log
 from ..core.primitive import Primitive
 from ..core.rules import Zero, is_undefined
 from ..core.staging import DebugInfo, trace_to_closed, trace_to_jaxpr
@@ -52,8 +52,6 @@ from .programs import (
 )
 from .recompute import split_call
 from .transpose import transpose_jaxpr
-
-log = logging.getLogger("lingon")
 
 # --- the primitive -------------------------------------------------------------------------
 
@@ -507,17 +505,18 @@ def library_jit(fun: Any = None, *, compiled: bool = False, **options: Any) -> A
     }
     if compiled:
         return make_jit(fun, **settings)
-    jitted = _LibraryJitted(JitInfo(fun, **settings))
-    _all_jitted.add(jitted)
+    jitted: Jitted | None = None  # made when the function is first traced
 
     def call(*args: Any, **kwargs: Any) -> Any:
         if state.trace is eval_trace or runs_eagerly(state.trace) or config.disable_jit.value:
             return fun(*args, **kwargs)
+        nonlocal jitted
+        if jitted is None:
+            jitted = _LibraryJitted(JitInfo(fun, **settings))
+            _all_jitted.add(jitted)
         return jitted.miss(args, kwargs)[0]
 
-    made = eager_function(functools.wraps(fun)(call))
-    made._jit = jitted
-    return made
+    return eager_function(functools.wraps(fun)(call))
 
 
 def make_closed_jaxpr(f: Callable[..., Any], call: Call, traced_for: str = "make_jaxpr") -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import logging
 import math
 import threading
 import warnings
@@ -20,14 +19,12 @@ from ..core.bounded_cache import BoundedCache
 from ..core.errors import JaxRuntimeError
 from ..core.interpreter import jaxpr_as_fun
 from ..core.jaxpr import ClosedJaxpr, subjaxprs
+from ..core.log import log
 from ..core.primitive import Primitive
 from ..core.staging import trace_to_closed
 from ..core.structure_key import Unkeyed, equation_key
 from ..core.trace import state
 from .partial_eval import dce_jaxpr
-
-log = logging.getLogger("lingon")
-
 
 CompilerOptions: TypeAlias = tuple[tuple[str, Any], ...]
 

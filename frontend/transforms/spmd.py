@@ -7,8 +7,6 @@ collectives (`partition`, set by primitives/partition.py), and compiled as any o
 
 from __future__ import annotations
 
-import logging
-import zlib
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -16,14 +14,13 @@ from ...runtime import ArrayImpl, SpmdExecutable
 from ..core import config, dtypes, eager, placement, source_info
 from ..core.devices import number_of, process_index
 from ..core.jaxpr import ClosedJaxpr, subjaxprs
+from ..core.log import log
 from ..core.mesh import Mesh, NamedSharding, PartitionSpec
-from ..core.primitive import Primitive
+from ..core.primitive import Primitive, registry
 from ..core.staging import trace_to_closed
 from .programs import _from_physical as from_physical
 from .programs import _plain as is_plain
 from .programs import lower_on_devices, remarks_of
-
-log = logging.getLogger("lingon")
 
 
 class Reason(NamedTuple):
@@ -54,7 +51,8 @@ class Partitioned:
 
 
 def _unset(*args: Any) -> Any:
-    raise RuntimeError("lingon.frontend.primitives.partition is not loaded")
+    registry.complete()  # which sets `partition`
+    return partition(*args)
 
 
 #: (closed jaxpr, mesh, in_specs or None each, out_specs or None each) -> Partitioned.
@@ -153,6 +151,8 @@ def _places(mesh: Mesh, name: str, local: Any) -> dict[str, Any]:
     names = [d.id for d in mesh.device_list]
     if not mesh.is_multi_process:
         return {"names": names}
+    import zlib
+
     # Equal in all processes that run one program, unlike for those of another.
     avals = [v.aval.str_short() for v in local.invars]
     operations = [e.primitive.name for e in local.eqns]

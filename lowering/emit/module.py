@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,8 +17,7 @@ __all__ = ["EmittedModule", "emit_module", "INLINE_CONSTANT_SIZE"]
 INLINE_CONSTANT_SIZE = 16  # constants of more elements become inputs
 
 
-@dataclass(frozen=True)
-class EmittedModule:
+class EmittedModule(NamedTuple):
     """The module's text and the order of the function's buffers.
 
     The function takes one memref for each of `const_inputs` (positions in ``closed.consts``), then

@@ -30,13 +30,15 @@ FRONTEND = (
 # file -> (what it imports from above, why)
 UPWARD = {
     "lowering/dump.py": ("lingon", "mlir-dump is a program: it traces a user's function"),
-    "frontend/numpy/array_methods.py": ("api", "Array.to_device is device_put; found when called"),
+    "frontend/numpy/array_methods.py": (
+        "placement",
+        "Array.to_device is device_put; found when called",
+    ),
 }
 
 MAX_LINES = 750
 # file -> why it is longer
 LONG = {
-    "lingon/numpy.py": "one list of the public names, each on a line",
     "frontend/numpy/creation.py": "many small functions of one kind",
     "frontend/transforms/custom_rules.py": "custom_jvp and custom_vjp share their machinery",
     "lowering/passes/fuse.cpp": "one pass, one file",
