@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from .errors import UsageError
 
 
-@dataclass(frozen=True)
-class Pipeline:
+class Pipeline(NamedTuple):
     """How a target lowers a program.
 
     Attributes:
@@ -22,7 +20,7 @@ class Pipeline:
 
     name: str
     description: str
-    passes: dict[str, tuple[str, ...]] = field(hash=False)
+    passes: dict[str, tuple[str, ...]]
     llvm_passes: str
     codegen_level: int
 
@@ -132,6 +130,8 @@ def pipeline(name: str | Pipeline) -> Pipeline:
         return name
     if name in PIPELINES:
         return PIPELINES[name]
+    import difflib
+
     near = difflib.get_close_matches(str(name), list(PIPELINES), n=1)
     hint = f" (did you mean {near[0]!r}?)" if near else ""
     raise UsageError(f"unknown target {name!r}{hint}; the targets are: {', '.join(PIPELINES)}")
