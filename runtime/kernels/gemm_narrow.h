@@ -386,6 +386,11 @@ void narrowProduct(Matrix<const S> a, Matrix<const S> b, Matrix<O> c, int64_t m,
 
 inline NarrowUnit narrowUnit() { return NarrowUnit::None; }
 
+/// Named by the callers, and never called: NarrowKind knows no kind here.
+template <class W, class S, class O>
+void narrowProduct(Matrix<const S>, Matrix<const S>, Matrix<O>, int64_t,
+                   int64_t, int64_t) {}
+
 #endif // LINGON_NARROW_PRODUCTS
 
 /// Multiplications from which packing into tiles pays.
