@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import types
 import weakref
 from collections.abc import Callable
@@ -48,8 +49,8 @@ class FunctionTraces(BoundedCache[Any]):
 
 
 def traces_of(fun: Callable[..., Any]) -> FunctionTraces:
-    """The traces of a function; callables of other types share them with nobody."""
-    if type(fun) is not types.FunctionType:
+    """The traces of a function or partial; callables of other types share them with nobody."""
+    if type(fun) not in (types.FunctionType, functools.partial):
         return FunctionTraces()
     found = fun.__dict__.get(_ATTRIBUTE)
     if not isinstance(found, FunctionTraces) or not found.belongs_to(fun):

@@ -118,3 +118,11 @@ def test_functions_can_still_be_pickled_by_value() -> None:
     f.__dict__.update(attributes)
     assert lingon.jit(f)(1.0) == 2.0
     assert len(traces) == 2
+
+
+@BOTH
+def test_one_partial_is_traced_once(lib: ModuleType) -> None:
+    f, traces = counted()
+    first, second = functools.partial(f, flag=True), functools.partial(f, flag=False)
+    assert [float(lib.jit(p)(3.0)) for p in (first, first, second, second)] == [7.0, 7.0, 6.0, 6.0]
+    assert traces == [True, False]
