@@ -281,12 +281,9 @@ def parse_mlir(text: str, held: MlirContext, stage_name: str) -> Any:
 
 
 def _numbers(operation: Any, attribute: str) -> list[int]:
-    """Argument numbers that lingon-donate left at @main."""
-    for op in operation.regions[0].blocks[0].operations:
-        attributes = op.operation.attributes
-        if attribute in attributes:
-            return list(attributes[attribute])
-    return []
+    """Argument numbers that lingon-donate found, and lingon-add-entry left at the module."""
+    attributes = operation.attributes
+    return list(attributes[attribute]) if attribute in attributes else []
 
 
 def _left_over(operation: Any) -> str:

@@ -5,8 +5,5 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .add_entry import add_entry
-
-PYTHON_PASSES: dict[str, Callable[[Any], None]] = {
-    "add-entry": add_entry,
-}
+# None of lingon's own: MLIR's bindings take 20 ms to import the classes of the operations.
+PYTHON_PASSES: dict[str, Callable[[Any], None]] = {}

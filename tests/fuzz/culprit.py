@@ -8,7 +8,6 @@ Each trial runs in a process of its own, since a pipeline that lacks a pass may 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
 import subprocess
 import sys
@@ -56,7 +55,7 @@ def planted_fault() -> Iterator[None]:
     """The pipeline with a pass that computes b - a where a - b is written."""
     saved = pipelines.PIPELINES["cpu"]
     stages = {**saved.passes, "fused": (*saved.passes["fused"], _PLANTED)}
-    pipelines.PIPELINES["cpu"] = dataclasses.replace(saved, passes=stages)
+    pipelines.PIPELINES["cpu"] = saved._replace(passes=stages)
     passes.PYTHON_PASSES[_PLANTED] = _swap_subtractions
     os.environ["LINGON_TEST_PLANTED_FAULT"] = "1"
     try:
@@ -79,8 +78,8 @@ def _without(stage: str, index: int) -> pipelines.Pipeline:
     p = pipelines.PIPELINES["cpu"]
     kept = [q for i, q in enumerate(_pass_lists()[stage]) if i != index]
     if stage == LLVM:
-        return dataclasses.replace(p, name="trial", llvm_passes=",".join(kept))
-    return dataclasses.replace(p, name="trial", passes={**p.passes, stage: tuple(kept)})
+        return p._replace(name="trial", llvm_passes=",".join(kept))
+    return p._replace(name="trial", passes={**p.passes, stage: tuple(kept)})
 
 
 def report(program: Program) -> str:

@@ -1,4 +1,4 @@
-// RUN: mlir-dump %s --from llvm-dialect --passes add-entry | FileCheck %s
+// RUN: mlir-dump %s --from llvm-dialect --passes lingon-add-entry | FileCheck %s
 // CHECK:       llvm.func @main(%{{.*}}: !llvm.ptr {llvm.noalias, llvm.nonnull}, %{{.*}}: !llvm.ptr {llvm.nonnull})
 // CHECK:       llvm.func @lingon_entry_0000000000000000(%[[P:.*]]: !llvm.ptr)
 // CHECK-DAG:     %[[A0:.*]] = llvm.getelementptr %[[P]][0]
