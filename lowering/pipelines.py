@@ -82,7 +82,7 @@ _LLVM_DIALECT = (
     "convert-func-to-llvm{use-bare-ptr-memref-call-conv=1}",
     "convert-cf-to-llvm",
     "reconcile-unrealized-casts",
-    "add-entry",
+    "lingon-add-entry",
 )
 
 _STAGES = {
