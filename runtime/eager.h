@@ -25,7 +25,7 @@ namespace eager {
 constexpr size_t maxLeaves = 32;
 /// A call that names, or has an argument of, more elements than this asks for a
 /// program at once: it will be a compiled one.
-constexpr int64_t largeSize = 1 << 16;
+constexpr int64_t largeSize = 1 << 14;
 
 struct Leaf {
   PyObject

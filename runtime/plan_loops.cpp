@@ -44,12 +44,48 @@ PlanLoop copy1("copy_1", copyLoop<1>), copy2("copy_2", copyLoop<2>),
     copy4("copy_4", copyLoop<4>), copy8("copy_8", copyLoop<8>),
     copy16("copy_16", copyLoop<16>);
 
+/// Side by side, or the same for all.
+template <class T> bool isSimple(intptr_t step) {
+  return step == intptr_t(sizeof(T)) || step == 0;
+}
+template <class T> bool isAligned(const char *at) {
+  return reinterpret_cast<uintptr_t>(at) % alignof(T) == 0;
+}
+
+template <class T, int no, int yes>
+void selectDense(const char *which, const T *a, const T *b, T *to, intptr_t n) {
+  for (intptr_t i = 0; i < n; ++i) {
+    T x = a[i * no], y = b[i * yes];
+    to[i] = which[i] ? y : x;
+  }
+}
+
 /// (which, case 0, case 1) -> out
 template <size_t size>
 void selectLoop(char **args, const intptr_t *dims, const intptr_t *steps,
                 void *) {
   const char *which = args[0], *no = args[1], *yes = args[2];
   char *to = args[3];
+  if constexpr (size <= 8) {
+    using T = std::conditional_t<
+        size == 1, uint8_t,
+        std::conditional_t<size == 2, uint16_t,
+                           std::conditional_t<size == 4, uint32_t, uint64_t>>>;
+    if (steps[0] == 1 && isSimple<T>(steps[1]) && isSimple<T>(steps[2]) &&
+        steps[3] == intptr_t(size) && isAligned<T>(no) && isAligned<T>(yes) &&
+        isAligned<T>(to)) {
+      auto *a = reinterpret_cast<const T *>(no);
+      auto *b = reinterpret_cast<const T *>(yes);
+      auto *out = reinterpret_cast<T *>(to);
+      if (steps[1] && steps[2])
+        return selectDense<T, 1, 1>(which, a, b, out, dims[0]);
+      if (steps[1])
+        return selectDense<T, 1, 0>(which, a, b, out, dims[0]);
+      if (steps[2])
+        return selectDense<T, 0, 1>(which, a, b, out, dims[0]);
+      return selectDense<T, 0, 0>(which, a, b, out, dims[0]);
+    }
+  }
   for (intptr_t i = 0; i < dims[0]; ++i) {
     memcpy(to, *which ? yes : no, size);
     which += steps[0], no += steps[1], yes += steps[2], to += steps[3];
@@ -68,8 +104,22 @@ void unaryLoop(char **args, const intptr_t *dims, const intptr_t *steps,
                void *) {
   const char *from = args[0];
   char *to = args[1];
+  if (steps[0] == intptr_t(sizeof(In)) && steps[1] == intptr_t(sizeof(Out)) &&
+      isAligned<In>(from) && isAligned<Out>(to)) {
+    auto *x = reinterpret_cast<const In *>(from);
+    auto *out = reinterpret_cast<Out *>(to);
+    for (intptr_t i = 0; i < dims[0]; ++i)
+      out[i] = F::apply(x[i], Out());
+    return;
+  }
   for (intptr_t i = 0; i < dims[0]; ++i, from += steps[0], to += steps[1])
     store<Out>(to, F::apply(load<In>(from), Out()));
+}
+
+template <class F, class T, int one, int two>
+void binaryDense(const T *x, const T *y, T *out, intptr_t n) {
+  for (intptr_t i = 0; i < n; ++i)
+    out[i] = F::apply(x[i * one], y[i * two]);
 }
 
 template <class F, class T>
@@ -77,6 +127,17 @@ void binaryLoop(char **args, const intptr_t *dims, const intptr_t *steps,
                 void *) {
   const char *a = args[0], *b = args[1];
   char *to = args[2];
+  if (isSimple<T>(steps[0]) && isSimple<T>(steps[1]) &&
+      steps[2] == intptr_t(sizeof(T)) && isAligned<T>(a) && isAligned<T>(b) &&
+      isAligned<T>(to) && (steps[0] || steps[1])) {
+    auto *x = reinterpret_cast<const T *>(a),
+         *y = reinterpret_cast<const T *>(b);
+    auto *out = reinterpret_cast<T *>(to);
+    if (steps[0] && steps[1])
+      return binaryDense<F, T, 1, 1>(x, y, out, dims[0]);
+    return steps[0] ? binaryDense<F, T, 1, 0>(x, y, out, dims[0])
+                    : binaryDense<F, T, 0, 1>(x, y, out, dims[0]);
+  }
   for (intptr_t i = 0; i < dims[0]; ++i) {
     store<T>(to, F::apply(load<T>(a), load<T>(b)));
     a += steps[0], b += steps[1], to += steps[2];
@@ -87,26 +148,23 @@ void binaryLoop(char **args, const intptr_t *dims, const intptr_t *steps,
 struct Maximum {
   template <class T> static T apply(T x, T y) {
     if constexpr (std::is_floating_point_v<T>) {
-      if (x != x)
-        return x;
-      if (x == 0 && y == 0)
-        return std::signbit(y) ? x : y;
-      return x >= y ? x : y;
+      // The sum of two zeros is 0 unless both are -0.
+      T larger = x > y ? x : x == y ? both(x, y) : y;
+      return x != x ? x : larger;
     }
     return x >= y ? x : y;
   }
+  template <class T> static T both(T x, T y) { return x == 0 ? x + y : x; }
 };
 struct Minimum {
   template <class T> static T apply(T x, T y) {
     if constexpr (std::is_floating_point_v<T>) {
-      if (x != x)
-        return x;
-      if (x == 0 && y == 0)
-        return std::signbit(y) ? y : x;
-      return x <= y ? x : y;
+      T smaller = x < y ? x : x == y ? both(x, y) : y;
+      return x != x ? x : smaller;
     }
     return x <= y ? x : y;
   }
+  template <class T> static T both(T x, T y) { return x == 0 ? -(-x + -y) : x; }
 };
 /// Towards zero; by zero: all bits; the least by -1: itself.
 struct Quotient {
@@ -128,6 +186,23 @@ struct Remainder {
       if (y == T(-1))
         return 0;
     return T(x % y);
+  }
+};
+/// The exact remainder with the dividend's sign.
+struct FloatRemainder {
+  static double apply(double x, double y) { return std::fmod(x, y); }
+  static float apply(float x, float y) {
+    double a = std::fabs(double(x)), b = std::fabs(double(y));
+    if (a < b)
+      return x;
+    double quotient = a / b;
+    if (!(quotient < 1e8)) // large, or not finite
+      return std::fmod(x, y);
+    // A product of 24 and 27 bits is exact in a double, and so is the rest.
+    double rest = a - std::trunc(quotient) * b;
+    rest = rest < 0 ? rest + b : rest;
+    rest = rest >= b ? rest - b : rest;
+    return std::copysign(float(rest), x);
   }
 };
 /// By an amount below the width; otherwise nothing is left.
@@ -165,10 +240,17 @@ struct Cast {
       return x != 0;
     } else if constexpr (std::is_floating_point_v<In> &&
                          std::is_integral_v<Out>) {
-      // The limits that a double cannot hold are powers of two, one above.
       double wide = double(x);
       constexpr double low = double(std::numeric_limits<Out>::min());
       constexpr double high = double(std::numeric_limits<Out>::max());
+      if constexpr (sizeof(Out) < 4 || std::is_same_v<Out, int32_t>) {
+        // Without branches; a double holds the limits.
+        wide = wide == wide ? wide : 0;
+        wide = wide > high ? high : wide;
+        wide = wide < low ? low : wide;
+        return Out(int32_t(wide));
+      }
+      // The limits that a double cannot hold are powers of two, one above.
       if (wide != wide)
         return 0;
       wide = std::trunc(wide);
@@ -237,6 +319,8 @@ struct Register {
     binary<Product, Complex<double>>("product", "complex128");
     binaryReals<Maximum>("max");
     binaryReals<Minimum>("min");
+    binary<FloatRemainder, float>("remainder", "float32");
+    binary<FloatRemainder, double>("remainder", "float64");
     binaryIntegers<Quotient>("quotient");
     binaryIntegers<Remainder>("remainder");
     binaryIntegers<ShiftLeft>("shift_left");

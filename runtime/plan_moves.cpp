@@ -79,6 +79,14 @@ struct Windows {
   }
 
   /// Calls each(offset in the whole array, offset in the windowed array).
+  /// Whether every window is one element.
+  bool single() const {
+    for (int64_t d = 0; d < rank; ++d)
+      if (window[d] != 1)
+        return false;
+    return true;
+  }
+
   template <class Each>
   void forElements(int64_t whole, int64_t windowed, int64_t d,
                    Each &each) const {
@@ -92,11 +100,26 @@ struct Windows {
   }
 };
 
+template <size_t size> void gatherSingle(const Windows &w, char **operands) {
+  const char *from = operands[0];
+  char *to = operands[2];
+  w.forEach(reinterpret_cast<const int64_t *>(operands[1]),
+            [&](int64_t start, int64_t at) {
+              const void *source =
+                  start >= 0 ? static_cast<const void *>(from + start) : w.rest;
+              memcpy(to + at, source, size);
+            });
+}
+
 /// (operand, indices as int64, out)
 void gather(char **operands, const int64_t *config) {
   Windows w(config);
   const char *from = operands[0];
   char *to = operands[2];
+  if (w.single() && w.itemsize == 4)
+    return gatherSingle<4>(w, operands);
+  if (w.single() && w.itemsize == 8)
+    return gatherSingle<8>(w, operands);
   w.forEach(reinterpret_cast<const int64_t *>(operands[1]),
             [&](int64_t start, int64_t at) {
               if (start >= 0) {
@@ -202,6 +225,37 @@ LINGON_ARG_EXTREMA(uint32, uint32_t)
 LINGON_ARG_EXTREMA(uint8, uint8_t)
 LINGON_ARG_EXTREMA(bool, uint8_t)
 #undef LINGON_ARG_EXTREMA
+
+//===----------------------------------------------------------------------===//
+// Running sums and products
+//===----------------------------------------------------------------------===//
+
+/// [outer, n, inner, 1 to start at the end]; (x, out), both dense.
+template <class F, class T>
+void running(char **operands, const int64_t *config) {
+  int64_t outer = config[0], n = config[1], inner = config[2];
+  const T *x = reinterpret_cast<const T *>(operands[0]);
+  T *out = reinterpret_cast<T *>(operands[1]);
+  for (int64_t i = 0; i < outer; ++i, x += n * inner, out += n * inner)
+    for (int64_t k = 0; k < inner; ++k) {
+      int64_t at = (config[3] ? n - 1 : 0) * inner + k;
+      int64_t step = config[3] ? -inner : inner;
+      T sum = x[at];
+      out[at] = sum;
+      for (int64_t j = 1; j < n; ++j) {
+        at += step;
+        sum = F::apply(sum, x[at]);
+        out[at] = sum;
+      }
+    }
+}
+PlanMove sumF32("running_add_float32", running<Add, float>),
+    sumF64("running_add_float64", running<Add, double>),
+    sumI32("running_add_int32", running<Add, uint32_t>),
+    sumI64("running_add_int64", running<Add, uint64_t>),
+    productF32("running_multiply_float32", running<Mul, float>),
+    productF64("running_multiply_float64", running<Mul, double>),
+    productI32("running_multiply_int32", running<Mul, uint32_t>);
 
 //===----------------------------------------------------------------------===//
 // Threefry-2x32 with 20 rounds (Salmon et al., 2011)

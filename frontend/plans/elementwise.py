@@ -66,10 +66,7 @@ def _div(b: Builder, ins: list[View], params: dict, outs: list[Any]) -> View:
 @plans("rem")
 def _rem(b: Builder, ins: list[View], params: dict, outs: list[Any]) -> View:
     _wide(ins)
-    dtype = outs[0].dtype
-    if dtype.kind in _INTEGERS:
-        return _named(b, "remainder", ins, dtype)
-    return b.elementwise(np.fmod, ins, dtype)
+    return _named(b, "remainder", ins, outs[0].dtype)
 
 
 def _named(b: Builder, name: str, ins: list[View], dtype: Any) -> View:

@@ -82,6 +82,13 @@ _arg("argmax")
 _arg("argmin")
 
 
+#: What runtime/plan_moves.cpp has a function for.
+_RUNNING = {
+    *[("add", d) for d in ("float32", "float64", "int32", "int64")],
+    *[("multiply", d) for d in ("float32", "float64", "int32")],
+}
+
+
 def _cumulative(name: str, ufunc: np.ufunc) -> None:
     @plans(name)
     def rule(b: Builder, ins: list[View], params: dict, outs: list[Any]) -> View:
@@ -92,6 +99,11 @@ def _cumulative(name: str, ufunc: np.ufunc) -> None:
         n = x.shape[axis] if x.shape else 0
         out = b.new(x.shape, dtype)
         if out.size == 0:
+            return out
+        if (ufunc.__name__, dtype.name) in _RUNNING:
+            outer, inner = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
+            name = f"running_{ufunc.__name__}_{dtype.name}"
+            b.move(name, [x, out], [outer, n, inner, params["reverse"]])
             return out
         order = [*[i for i in range(x.ndim) if i != axis], axis]
         step = -1 if params["reverse"] else 1
