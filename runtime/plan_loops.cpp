@@ -144,27 +144,40 @@ void binaryLoop(char **args, const intptr_t *dims, const intptr_t *steps,
   }
 }
 
-/// The larger one; NaN where either is, and 0 rather than -0.
+template <class T> auto bitsOf(T x) {
+  std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t> bits;
+  memcpy(&bits, &x, sizeof x);
+  return bits;
+}
+template <class T, class Bits> T fromBits(Bits bits) {
+  T x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+/// The larger one; NaN where either is, and 0 rather than -0: of equal numbers
+/// only zeros differ, in the bit of the sign.
 struct Maximum {
   template <class T> static T apply(T x, T y) {
     if constexpr (std::is_floating_point_v<T>) {
-      // The sum of two zeros is 0 unless both are -0.
-      T larger = x > y ? x : x == y ? both(x, y) : y;
+      T equal = fromBits<T>(bitsOf(x) & bitsOf(y));
+      T larger = x > y ? x : y;
+      larger = x == y ? equal : larger;
       return x != x ? x : larger;
     }
     return x >= y ? x : y;
   }
-  template <class T> static T both(T x, T y) { return x == 0 ? x + y : x; }
 };
 struct Minimum {
   template <class T> static T apply(T x, T y) {
     if constexpr (std::is_floating_point_v<T>) {
-      T smaller = x < y ? x : x == y ? both(x, y) : y;
+      T equal = fromBits<T>(bitsOf(x) | bitsOf(y));
+      T smaller = x < y ? x : y;
+      smaller = x == y ? equal : smaller;
       return x != x ? x : smaller;
     }
     return x <= y ? x : y;
   }
-  template <class T> static T both(T x, T y) { return x == 0 ? -(-x + -y) : x; }
 };
 /// Towards zero; by zero: all bits; the least by -1: itself.
 struct Quotient {
