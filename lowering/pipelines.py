@@ -64,6 +64,7 @@ _LOOPS = (
     "lingon-allow-contraction",
     "lingon-plan-buffers",
     "lingon-parallelize",
+    "lingon-outline-loops",
     "lingon-outline-kernels",
     "lingon-merge-functions",
     "lingon-expand-math",
