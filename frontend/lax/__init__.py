@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 #: Those that most programs use come first.
 _modules = (
-    "elementwise structure conversion options reductions bits indexing sorting cumulative special "
+    "elementwise structure conversion options reductions bits cumulative indexing sorting special "
     "conditionals scanning loops prefix_scans bounded_loops collectives custom_solves"
 ).split()
 

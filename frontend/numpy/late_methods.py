@@ -1,6 +1,6 @@
 """Operators and methods of arrays, imported when the first of them is used.
 
-Arrays have the names from the start; `array_methods` puts the functions in their places.
+Arrays have the names from the start; the modules put the functions in their places.
 """
 
 from __future__ import annotations
@@ -10,27 +10,32 @@ from typing import Any
 
 from ..core.array import attach
 
-NAMES = (
-    "__abs__ __add__ __and__ __contains__ __divmod__ __eq__ __floordiv__ __ge__ __getitem__ __gt__ "
-    "__invert__ __le__ __lshift__ __lt__ __matmul__ __mod__ __mul__ __ne__ __neg__ __or__ __pos__ "
-    "__pow__ __radd__ __rand__ __rdivmod__ __rfloordiv__ __rlshift__ __rmatmul__ __rmod__ __rmul__ "
-    "__ror__ __round__ __rpow__ __rrshift__ __rshift__ __rsub__ __rtruediv__ __rxor__ __sub__ "
-    "__truediv__ __xor__ at "
-    "T all any argmax argmin argpartition argsort astype byteswap choose clip clone compress conj "
-    "conjugate copy cumprod cumsum diagonal dot flat flatten imag itemsize mT max mean min nbytes "
-    "nonzero prod ptp ravel real repeat reshape round searchsorted sort squeeze std sum swapaxes "
-    "take to_device trace transpose var view"
-).split()
+#: The names by the module that has them.
+NAMES = {
+    "operators": (
+        "__abs__ __add__ __and__ __contains__ __divmod__ __eq__ __floordiv__ __ge__ __getitem__ "
+        "__gt__ __invert__ __le__ __lshift__ __lt__ __matmul__ __mod__ __mul__ __ne__ __neg__ "
+        "__or__ __pos__ __pow__ __radd__ __rand__ __rdivmod__ __rfloordiv__ __rlshift__ __rmatmul__ "
+        "__rmod__ __rmul__ __ror__ __round__ __rpow__ __rrshift__ __rshift__ __rsub__ __rtruediv__ "
+        "__rxor__ __sub__ __truediv__ __xor__ at"
+    ).split(),
+    "array_methods": (
+        "T all any argmax argmin argpartition argsort astype byteswap choose clip clone compress "
+        "conj conjugate copy cumprod cumsum diagonal dot flat flatten imag itemsize mT max mean min "
+        "nbytes nonzero prod ptp ravel real repeat reshape round searchsorted sort squeeze std sum "
+        "swapaxes take to_device trace transpose var view"
+    ).split(),
+}
 
 
 class Late:
     """Stands for an operator, method or property until it is used."""
 
-    def __init__(self, name: str):
-        self.name = name
+    def __init__(self, name: str, module: str):
+        self.name, self.module = name, module
 
     def _replace(self, owner: type) -> None:
-        importlib.import_module(f"{__package__}.array_methods")
+        importlib.import_module(f"{__package__}.{self.module}")
         for base in owner.__mro__:
             if base.__dict__.get(self.name) is self:
                 raise RuntimeError(f"Array.{self.name} was used while lingon was being imported")
@@ -48,7 +53,7 @@ class Late:
         delattr(x, self.name)
 
 
-attach(**{name: Late(name) for name in NAMES})
+attach(**{name: Late(name, module) for module, names in NAMES.items() for name in names})
 
 
 def set_namespace(module: str) -> None:

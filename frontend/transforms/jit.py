@@ -10,7 +10,7 @@ import functools
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...runtime import EagerFunction, JitDispatch
 from ..core import config, devices, dtypes, eager, pytree
@@ -52,6 +52,9 @@ from .programs import (
 )
 from .recompute import split_call
 from .transpose import transpose_jaxpr
+
+if TYPE_CHECKING:
+    from .stages import Lowered, Traced
 
 # --- the primitive -------------------------------------------------------------------------
 
@@ -461,9 +464,33 @@ def register(wrapped: Any, fun: Callable[..., Any], jitted: Jitted) -> None:
     functools.update_wrapper(wrapped, fun, updated=())
     wrapped._jit = jitted
     _all_jitted.add(jitted)
-    from . import stages
+    _attach_stages(wrapped, jitted)
 
-    stages.attach(wrapped, jitted)
+
+def _attach_stages(wrapped: Any, jitted: Jitted) -> None:
+    """Give a jitted function the methods that lead to its stages."""
+
+    def trace(*args: Any, **kwargs: Any) -> Traced:
+        """Trace for arguments that may be arrays or ShapeDtypeStructs."""
+        from .stages import traced_stage
+
+        return traced_stage(jitted, args, kwargs)
+
+    def lower(*args: Any, **kwargs: Any) -> Lowered:
+        """Trace and lower for arguments that may be arrays or ShapeDtypeStructs."""
+        return trace(*args, **kwargs).lower()
+
+    def eval_shape(*args: Any, **kwargs: Any) -> Any:
+        """Shapes and dtypes of the result for arguments that may be ShapeDtypeStructs."""
+        return trace(*args, **kwargs).out_info
+
+    def clear_cache() -> None:
+        """Forget this function's traced and compiled programs."""
+        jitted.cache.clear()
+        wrapped.clear_fast_cache()
+
+    wrapped.trace, wrapped.lower, wrapped.eval_shape = trace, lower, eval_shape
+    wrapped.clear_cache, wrapped._cache_size = clear_cache, lambda: len(jitted.cache)
 
 
 def runs_eagerly(trace: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol, TypeAlias, runtime_checkable
 
@@ -461,37 +461,11 @@ def _aval_from_json(json: Sequence[Any]) -> ShapedArray:
     return ShapedArray(tuple(shape), dtypes.dtype_named(name), weak)
 
 
-def attach(wrapped: Any, jitted: Jitted) -> None:
-    """Give a jitted function its stage methods."""
-
-    def trace(*args: Any, **kwargs: Any) -> Traced:
-        """Trace for arguments that may be arrays or ShapeDtypeStructs."""
-        a, k = abstract_args(args, kwargs)
-        call = Call(jitted.info, a, k)
-        return Traced(jitted, jitted.traced(call), call.donated(jitted.info))
-
-    def lower(*args: Any, **kwargs: Any) -> Lowered:
-        """Trace and lower for arguments that may be arrays or ShapeDtypeStructs."""
-        return trace(*args, **kwargs).lower()
-
-    def eval_shape(*args: Any, **kwargs: Any) -> Any:
-        """Shapes and dtypes of the result for arguments that may be ShapeDtypeStructs."""
-        return trace(*args, **kwargs).out_info
-
-    def clear_cache() -> None:
-        """Forget this function's traced and compiled programs."""
-        jitted.cache.clear()
-        wrapped.clear_fast_cache()
-
-    methods: dict[str, Callable[..., Any]] = {
-        "trace": trace,
-        "lower": lower,
-        "eval_shape": eval_shape,
-        "clear_cache": clear_cache,
-        "_cache_size": lambda: len(jitted.cache),
-    }
-    for name, method in methods.items():
-        setattr(wrapped, name, method)
+def traced_stage(jitted: Jitted, args: tuple, kwargs: dict) -> Traced:
+    """The first stage of a jitted function, for arrays or ShapeDtypeStructs."""
+    a, k = abstract_args(args, kwargs)
+    call = Call(jitted.info, a, k)
+    return Traced(jitted, jitted.traced(call), call.donated(jitted.info))
 
 
 __all__ = [
@@ -504,6 +478,6 @@ __all__ = [
     "Stage",
     "Traced",
     "Wrapped",
-    "attach",
     "load",
+    "traced_stage",
 ]
