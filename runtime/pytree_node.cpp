@@ -182,53 +182,109 @@ static bool expandDictGeneral(PyObject *dict, bool sort, bool wrapError,
   return true;
 }
 
+/// How the keys of dictionaries that were flattened before are sorted, so that
+/// those of the next one like it need not be. The strings are known by
+/// identity, and kept alive. Read and changed with the GIL.
+struct KeyOrder {
+  PyObject *given = nullptr;       ///< tuple, in the order of the dictionary
+  PyObject *sorted = nullptr;      ///< tuple
+  std::vector<uint32_t> positions; ///< of the sorted keys in `given`
+};
+constexpr size_t numOrders = 256;
+constexpr Py_ssize_t maxRemembered = 4096;
+static KeyOrder keyOrders[numOrders];
+
+/// Sorts string keys, and remembers how. Takes over the references in `given`;
+/// returns the tuple of the sorted keys.
+static PyObject *sortKeys(const std::vector<PyObject *> &given,
+                          std::vector<uint32_t> &positions, KeyOrder &order) {
+  size_t size = given.size();
+  positions.resize(size);
+  for (size_t i = 0; i < size; ++i)
+    positions[i] = uint32_t(i);
+  auto less = [&](uint32_t a, uint32_t b) {
+    return PyUnicode_Compare(given[a], given[b]) < 0;
+  };
+  if (!std::is_sorted(positions.begin(), positions.end(), less))
+    std::sort(positions.begin(), positions.end(), less);
+  // These may collect garbage, and so run any Python code.
+  PyObject *sorted = PyTuple_New(Py_ssize_t(size));
+  PyObject *tuple = sorted ? PyTuple_New(Py_ssize_t(size)) : nullptr;
+  if (!tuple) {
+    Py_XDECREF(sorted);
+    for (PyObject *key : given)
+      Py_DECREF(key);
+    return nullptr;
+  }
+  for (size_t i = 0; i < size; ++i) {
+    Py_INCREF(given[positions[i]]);
+    PyTuple_SET_ITEM(sorted, Py_ssize_t(i), given[positions[i]]);
+    PyTuple_SET_ITEM(tuple, Py_ssize_t(i), given[i]);
+  }
+  if (Py_ssize_t(size) > maxRemembered) {
+    Py_DECREF(tuple);
+    return sorted;
+  }
+  Py_XSETREF(order.given, tuple);
+  Py_INCREF(sorted);
+  Py_XSETREF(order.sorted, sorted);
+  order.positions = positions;
+  return sorted;
+}
+
 /// Keys in sorted order and the values in the same order. Runs no Python code
 /// when all keys are exact strings.
 static bool expandDict(PyObject *dict, bool wrapError, PyObject *&keys,
                        std::vector<PyObject *> &children) {
   Py_ssize_t size = PyDict_GET_SIZE(dict);
+  std::vector<PyObject *> given;
   size_t base = children.size();
-  keys = PyTuple_New(size);
-  if (!keys)
-    return false;
-  PyObject *key, *value, *last = nullptr;
-  Py_ssize_t pos = 0, count = 0;
-  bool sorted = true, strings = true;
+  given.reserve(size_t(size));
+  PyObject *key, *value;
+  Py_ssize_t pos = 0;
+  uint64_t hash = uint64_t(size);
+  bool strings = true;
   while (PyDict_Next(dict, &pos, &key, &value)) {
-    if (!PyUnicode_CheckExact(key) || count == size) {
-      strings = false;
-      break;
-    }
-    if (last && PyUnicode_Compare(last, key) > 0)
-      sorted = false;
-    last = key;
-    Py_INCREF(key);
-    PyTuple_SET_ITEM(keys, count++, key);
+    strings &= PyUnicode_CheckExact(key);
+    hashCombine(hash, reinterpret_cast<uintptr_t>(key));
+    given.push_back(key);
     Py_INCREF(value);
     children.push_back(value);
   }
-  if (strings && count == size) {
-    if (sorted)
-      return true;
-    std::vector<std::pair<PyObject *, PyObject *>> items(
-        static_cast<size_t>(size));
-    for (size_t i = 0; i < items.size(); ++i)
-      items[i] = {PyTuple_GET_ITEM(keys, i), children[base + i]};
-    std::sort(items.begin(), items.end(), [](const auto &a, const auto &b) {
-      return PyUnicode_Compare(a.first, b.first) < 0;
-    });
-    for (size_t i = 0; i < items.size(); ++i) {
-      PyTuple_SET_ITEM(keys, i, items[i].first);
-      children[base + i] = items[i].second;
+  auto dropValues = [&] {
+    while (children.size() > base) {
+      PyObject *last = children.back();
+      children.pop_back();
+      Py_DECREF(last);
     }
-    return true;
+  };
+  if (!strings) {
+    dropValues();
+    return expandDictGeneral(dict, /*sort=*/true, wrapError, keys, children);
   }
-  while (children.size() > base) {
-    Py_DECREF(children.back());
-    children.pop_back();
+  KeyOrder &order = keyOrders[hash % numOrders];
+  bool known = order.given && PyTuple_GET_SIZE(order.given) == size;
+  for (Py_ssize_t i = 0; known && i < size; ++i)
+    known = PyTuple_GET_ITEM(order.given, i) == given[size_t(i)];
+  std::vector<uint32_t> made;
+  if (known) {
+    keys = order.sorted;
+    Py_INCREF(keys);
+  } else {
+    for (PyObject *one : given)
+      Py_INCREF(one);
+    keys = sortKeys(given, made, order);
+    if (!keys) {
+      dropValues();
+      return false;
+    }
   }
-  Py_CLEAR(keys);
-  return expandDictGeneral(dict, /*sort=*/true, wrapError, keys, children);
+  const std::vector<uint32_t> &positions = known ? order.positions : made;
+  // `given` is not needed any more: it takes the values.
+  for (size_t i = 0; i < given.size(); ++i)
+    given[i] = children[base + positions[i]];
+  std::copy(given.begin(), given.end(), children.begin() + ptrdiff_t(base));
+  return true;
 }
 
 /// Checks the result of a registered flatten function; borrowed results.
