@@ -142,6 +142,7 @@ def clamp(min: Any, x: Any, max: Any) -> Any:
     return clamp_p.bind(min, x, max)
 
 
+@eager_function
 def stop_gradient(x: Any) -> Any:
     """The same values, with zero derivative; works on pytrees of arrays."""
     if type(x) is ArrayImpl or isinstance(x, Tracer):

@@ -74,6 +74,10 @@ class View:
             and self.is_dense
         )
 
+    def again(self) -> View:
+        """Another view of the same."""
+        return View(self.buffer, self.dtype, self.shape, self.strides, self.offset)
+
     def broadcast(self, shape: Sequence[int]) -> View:
         """Repeated to a shape of the same rank, or from rank 0."""
         if self.shape == tuple(shape):
@@ -305,8 +309,10 @@ class Builder:
         saved = len(self.steps)
         if rule is not None:
             try:
-                outs = rule(self, ins, params, avals)
-                return list(outs) if primitive.multiple_results else [outs]
+                made = rule(self, ins, params, avals)
+                outs = list(made) if primitive.multiple_results else [made]
+                # A result that has the memory of an operand is another array.
+                return [o.again() if any(o is v for v in ins) else o for o in outs]
             except NoPlan:
                 del self.steps[saved:]
                 if extended:
@@ -391,16 +397,20 @@ class Builder:
     # --- the plan -------------------------------------------------------------------------
 
     def finish(
-        self, in_avals: Sequence[Any], outs: Sequence[View], out_avals: Sequence[Any]
+        self,
+        in_avals: Sequence[Any],
+        ins: Sequence[View],
+        outs: Sequence[View],
+        out_avals: Sequence[Any],
     ) -> Plan:
-        """The plan with these results."""
+        """The plan with these inputs and results."""
         results: list[tuple] = []
         inputs = [_physical(a) for a in in_avals]
         made = 0
-        for v, aval in zip(outs, out_avals, strict=True):
+        for v in outs:
             kind = v.buffer.kind
             if kind in ("const", "in") and v.is_whole and v.size:
-                same = kind == "in" and _same(inputs[v.buffer.position], _physical(aval))
+                same = any(v is i for i in ins)
                 results.append(("same" if same else "shared", v.buffer))
                 continue
             if kind != "temp" or not v.is_whole:
@@ -451,10 +461,6 @@ def _physical(aval: Any) -> ShapedArray:
     return aval
 
 
-def _same(a: ShapedArray, b: ShapedArray) -> bool:
-    return a.shape == b.shape and a.dtype == b.dtype and a.weak_type == b.weak_type
-
-
 def ufunc_of(primitive: Primitive) -> Any:
     """The ufunc that a primitive's reference is, if it is one."""
     return getattr(primitive.reference, "ufunc", None)
@@ -484,8 +490,9 @@ def plan_of(closed: ClosedJaxpr) -> Plan | None:
     b = Builder()
     avals = closed.in_avals
     try:
-        outs = b.run(closed.jaxpr, b.close(closed), input_views(avals))
-        return b.finish(avals, outs, closed.out_avals)
+        ins = input_views(avals)
+        outs = b.run(closed.jaxpr, b.close(closed), ins)
+        return b.finish(avals, ins, outs, closed.out_avals)
     except NoPlan:
         return None
 
@@ -508,14 +515,9 @@ def plan_of_primitive(
     outs = list(out) if primitive.multiple_results else [out]
     try:
         b = Builder()
-        views = b.apply(
-            primitive,
-            input_views(avals),
-            params,
-            [_Atom(a) for a in avals],
-            [_Atom(a) for a in outs],
-        )
-        plan = b.finish(avals, views, outs)
+        ins = input_views(avals)
+        views = b.apply(primitive, ins, params, [_Atom(a) for a in avals], [_Atom(a) for a in outs])
+        plan = b.finish(avals, ins, views, outs)
     except NoPlan:
         return None
     return plan

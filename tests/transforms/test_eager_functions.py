@@ -209,6 +209,19 @@ def test_deleted_arrays() -> None:
         jnp.sin(x)
 
 
+@pytest.mark.parametrize("f", [jnp.copy, lax.stop_gradient, lambda x: x.reshape(3), jnp.conj])
+def test_results_are_arrays_of_their_own_as_in_the_first_call(f: Callable[..., Any]) -> None:
+    kinds = set()
+    for _ in range(CALLS):
+        x = jnp.arange(3.0) + 0
+        y = f(x)
+        kinds.add(y is x)
+        if y is not x:
+            x.delete()
+            assert y.tolist() == [0.0, 1.0, 2.0]
+    assert len(kinds) == 1
+
+
 def test_options_are_part_of_the_call() -> None:
     for _ in range(CALLS):
         assert jnp.arange(3).dtype == jnp.int32
