@@ -24,6 +24,11 @@ class Pipeline(NamedTuple):
     llvm_passes: str
     codegen_level: int
 
+    def for_target(self, stage: str, *, masks: bool) -> tuple[str, ...]:
+        """The passes of `stage` for a target that can mask memory accesses, or one that cannot."""
+        value = str(masks).lower()
+        return tuple([p.replace("%masks", value) for p in self.passes[stage]])
+
     def describe(self) -> str:
         """The whole pipeline as text, one pass a line."""
         lines = [f"{self.name}: {self.description}"]
@@ -42,7 +47,7 @@ _FUSED = (
     "func.func(lingon-fuse)",
     "canonicalize",
     "cse",
-    "func.func(lingon-fuse-rows)",
+    "func.func(lingon-fuse-products,lingon-fuse-rows)",
 )
 _BUFFERIZED = (
     "func.func(lingon-loop-copies)",
@@ -68,6 +73,7 @@ _LOOPS = (
     "lingon-outline-kernels",
     "lingon-merge-functions",
     "lingon-expand-math",
+    # "lingon-loop-hints{masks=%masks}",
 )
 _LLVM_DIALECT = (
     "lingon-lower-kernels",

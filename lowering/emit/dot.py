@@ -44,11 +44,22 @@ def _dot_general(ctx, eqn, lhs, rhs):
         (dims.rhs_free, along_b),
     ):
         config += [along[d] for d in own]
-    (made,) = kernel_call(ctx, "dot_general", [a, b], [(shape, total)], config)
+    n, k, free = config[0], config[1], len(dims.lhs_free)
+    # Rows, columns and matrices of a batch can be computed apart.
+    cuts = []
+    for out_dim in range(len(shape)):
+        lhs_dim = rhs_dim = -1
+        if out_dim < n:
+            lhs_dim, rhs_dim = along_a[dims.lhs_batch[out_dim]], along_b[dims.rhs_batch[out_dim]]
+        elif out_dim < n + free:
+            lhs_dim = along_a[dims.lhs_free[out_dim - n]]
+        else:
+            rhs_dim = along_b[dims.rhs_free[out_dim - n - free]]
+        cuts.append((lhs_dim, rhs_dim, out_dim))
+    (made,) = kernel_call(ctx, "dot_general", [a, b], [(shape, total)], config, parallel=cuts)
     out = ctx.converted(made, t)
     if out is made:
         # Its transpose is the product of the operands the other way round.
-        n, k, free = config[0], config[1], len(dims.lhs_free)
         roles, at = [], 2
         for count in (n, n, k, k, free, len(dims.rhs_free)):
             roles.append(config[at : at + count])
@@ -59,7 +70,14 @@ def _dot_general(ctx, eqn, lhs, rhs):
         order = (*range(n), *range(n + free, len(shape)), *range(n, n + free))
         turned = tuple([shape[d] for d in order])
         out.permuted = {
-            order: lambda: kernel_call(ctx, "dot_general", [b, a], [(turned, total)], swapped)[0]
+            order: lambda: kernel_call(
+                ctx,
+                "dot_general",
+                [b, a],
+                [(turned, total)],
+                swapped,
+                parallel=[(cuts[d][1], cuts[d][0], i) for i, d in enumerate(order)],
+            )[0]
         }
     return out
 

@@ -17,16 +17,20 @@ def kernel_call(
     results: Sequence[tuple[tuple[int, ...], ElementType]],
     config: Sequence[int],
     side_effects: bool = False,
+    parallel: Sequence[Sequence[int]] = (),
 ) -> list[Value]:
     """One ``lingon.kernel_call``: results are (shape, element type) pairs, made by the kernel.
 
     With `side_effects` it is never removed, repeated or moved across another such call.
+    `parallel`: for each loop in which it may be cut the dimension of every operand, or -1.
     """
     names = [ctx.tensor(v) for v in inputs]
     outs = [ctx.new(ctx.empty(shape, t.storage), shape, t) for shape, t in results]
     in_types = ", ".join([v.tensor_type for v in inputs])
     out_types = ", ".join([v.tensor_type for v in outs])
     codes = ", ".join([str(v.type.code) for v in [*inputs, *outs]])
+    cuts = ", ".join([f"array<i64: {', '.join(map(str, dims))}>" for dims in parallel])
+    cuts = f", lingon.parallel = [{cuts}]" if cuts else ""
     name = ctx.name()
     prefix = name if len(outs) == 1 else f"{name}:{len(outs)}"
     ctx.raw(
@@ -34,7 +38,8 @@ def kernel_call(
         + (f"ins({', '.join(names)} : {in_types}) " if names else "")
         + f"outs({', '.join([v.name for v in outs])} : {out_types}) "
         f"{{config = array<i64: {', '.join([str(int(c)) for c in config])}>, "
-        f"dtypes = array<i32: {codes}>{', side_effects' if side_effects else ''}}} -> {out_types}"
+        f"dtypes = array<i32: {codes}>{', side_effects' if side_effects else ''}{cuts}}} "
+        f"-> {out_types}"
     )
     if len(outs) == 1:
         return [ctx.new(name, outs[0].shape, outs[0].type)]

@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "LingonDialect.h"
 #include "Registration.h"
 #include "buffers.h"
 #include "remarks.h"
@@ -36,6 +37,8 @@ constexpr StringLiteral kParallelFor = "lingon_rt_parallel_for";
 /// Work is counted in scalar operations; a vectorised one takes about 0.1 ns.
 constexpr int64_t kElementaryFunctionWork = 12;
 constexpr int64_t kUnknownTripCount = 16;
+/// Of a library kernel, for each element of its operands.
+constexpr int64_t kKernelWork = 8;
 
 int64_t saturatingMul(int64_t a, int64_t b) {
   int64_t result;
@@ -80,6 +83,11 @@ int64_t workOf(Block &block) {
                loop.getLowerBound(), loop.getUpperBound(), loop.getStep()))
         own = saturatingMul(
             own, tripCount(low, high, step).value_or(kUnknownTripCount));
+    } else if (isa<lingon::KernelCallOp>(op)) {
+      for (Value operand : op.getOperands())
+        if (auto type = dyn_cast<MemRefType>(operand.getType());
+            type && type.hasStaticShape())
+          own += saturatingMul(type.getNumElements(), kKernelWork);
     } else if (op.getNumRegions() > 0) {
       for (Region &region : op.getRegions())
         for (Block &inner : region)

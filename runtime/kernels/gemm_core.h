@@ -45,6 +45,82 @@ template <class T> struct Matrix {
   Matrix transposed() const { return {data, colStride, rowStride}; }
 };
 
+template <class A, class B> struct SameType {
+  static constexpr bool value = false;
+};
+template <class A> struct SameType<A, A> {
+  static constexpr bool value = true;
+};
+
+/// The unsigned integer with the size of T.
+template <int Bytes> struct BitsOfSize;
+template <> struct BitsOfSize<1> {
+  typedef uint8_t type;
+};
+template <> struct BitsOfSize<2> {
+  typedef uint16_t type;
+};
+template <> struct BitsOfSize<4> {
+  typedef uint32_t type;
+};
+template <> struct BitsOfSize<8> {
+  typedef uint64_t type;
+};
+
+/// Transposes a square of lanes x lanes elements, a vector a row.
+template <class U>
+inline void transposeSquare(typename VectorOf<U>::type *rows) {
+  typedef typename VectorOf<U>::type V;
+  constexpr int lanes = VectorOf<U>::lanes;
+#pragma GCC unroll 6
+  for (int width = 1; width < lanes; width *= 2) {
+    V low, high;
+#pragma GCC unroll 64
+    for (int l = 0; l < lanes; ++l) {
+      low[l] = U(l & width ? lanes + l - width : l);
+      high[l] = U(l & width ? lanes + l : l + width);
+    }
+#pragma GCC unroll 64
+    for (int i = 0; i < lanes; ++i)
+      if (!(i & width)) {
+        V x = rows[i], y = rows[i + width];
+        rows[i] = __builtin_shuffle(x, y, low);
+        rows[i + width] = __builtin_shuffle(x, y, high);
+      }
+  }
+}
+
+/// Packs the first depths of a panel whose rows are contiguous, in squares;
+/// returns how many.
+template <class W, int Width>
+inline int64_t packSquares(W *__restrict dst, const W *__restrict src,
+                           int64_t width, int64_t depth, int64_t widthStride) {
+  typedef typename BitsOfSize<sizeof(W)>::type U;
+  typedef typename VectorOf<U>::type V;
+  constexpr int lanes = VectorOf<U>::lanes;
+  int64_t d = 0;
+  for (; d + lanes <= depth; d += lanes)
+#pragma GCC unroll 8
+    for (int w = 0; w < Width; w += lanes) {
+      constexpr int rest = Width % lanes;
+      const bool whole = w + lanes <= Width;
+      V rows[lanes];
+#pragma GCC unroll 64
+      for (int i = 0; i < lanes; ++i)
+        if (w + i < width && w + i < Width)
+          rows[i] =
+              *reinterpret_cast<const V *>(src + (w + i) * widthStride + d);
+        else
+          rows[i] = V{};
+      transposeSquare<U>(rows);
+#pragma GCC unroll 64
+      for (int i = 0; i < lanes; ++i)
+        memcpy(dst + (d + i) * Width + w, &rows[i],
+               whole ? sizeof(V) : rest * sizeof(W));
+    }
+  return d;
+}
+
 /// Packs a width x depth panel as depth groups of Width elements, the missing
 /// ones zero. element(w, d) is src[w * widthStride + d * depthStride].
 template <class W, int Width, class S>
@@ -59,8 +135,10 @@ void packPanel(W *__restrict dst, const S *__restrict src, int64_t width,
   if (width < Width)
     memset(dst, 0, size_t(depth) * Width * sizeof(W));
   if (depthStride == 1) {
-    // Blocks of eight reads per row keep both sides within a few cache lines.
     int64_t d = 0;
+    if constexpr (SameType<W, S>::value && sizeof(W) >= 4)
+      d = packSquares<W, Width>(dst, src, width, depth, widthStride);
+    // Blocks of eight reads per row keep both sides within a few cache lines.
     for (; d + 8 <= depth; d += 8)
       for (int64_t w = 0; w < width; ++w) {
         const S *from = src + w * widthStride + d;
@@ -77,18 +155,28 @@ void packPanel(W *__restrict dst, const S *__restrict src, int64_t width,
       dst[d * Width + w] = convert<W>(src[w * widthStride + d * depthStride]);
 }
 
-/// tile[row][:] = sum over depth of a[d][row] * b[d][:], rows tileStride apart.
+/// tile[row][:] = sum over depth of a[d][row] * b[d][:], rows tileStride apart;
+/// with `accumulate` added to what is there.
 template <class W, int Rows, int Vectors>
 inline void microKernel(const W *__restrict a, const W *__restrict b,
-                        int64_t depth, W *__restrict tile, int64_t tileStride) {
+                        int64_t depth, W *__restrict tile, int64_t tileStride,
+                        bool accumulate) {
   using V = typename VectorOf<W>::type;
   constexpr int lanes = VectorOf<W>::lanes;
   V acc[Rows][Vectors];
+  if (accumulate) {
 #pragma GCC unroll 16
-  for (int i = 0; i < Rows; ++i)
+    for (int i = 0; i < Rows; ++i)
 #pragma GCC unroll 4
-    for (int v = 0; v < Vectors; ++v)
-      acc[i][v] = V{};
+      for (int v = 0; v < Vectors; ++v)
+        acc[i][v] = *reinterpret_cast<V *>(tile + i * tileStride + v * lanes);
+  } else {
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; ++i)
+#pragma GCC unroll 4
+      for (int v = 0; v < Vectors; ++v)
+        acc[i][v] = V{};
+  }
   for (int64_t d = 0; d < depth; ++d) {
     V bv[Vectors];
 #pragma GCC unroll 4
@@ -153,7 +241,10 @@ inline void storeTile(const W *__restrict tile, int64_t tileCols, Matrix<O> c,
   for (int64_t i = 0; i < rows; ++i) {
     O *row = c.data + i * c.rowStride;
     const W *from = tile + i * tileCols;
-    if (accumulate) {
+    if (accumulate && c.colStride == 1) {
+      for (int64_t j = 0; j < cols; ++j)
+        row[j] = convert<O>(W(convert<W>(row[j]) + from[j]));
+    } else if (accumulate) {
       for (int64_t j = 0; j < cols; ++j)
         row[j * c.colStride] =
             convert<O>(W(convert<W>(row[j * c.colStride]) + from[j]));
@@ -176,13 +267,6 @@ inline int64_t panelRowsFor(int64_t rows) {
                               : QuarterRows;
 }
 
-template <class A, class B> struct SameType {
-  static constexpr bool value = false;
-};
-template <class A> struct SameType<A, A> {
-  static constexpr bool value = true;
-};
-
 /// The work of one tile column: all row panels of packed A against one panel
 /// of packed B.
 template <class W, int Vectors, class O>
@@ -190,8 +274,8 @@ void rowPanels(const W *packedA, const W *panelB, Matrix<O> c, int64_t m,
                int64_t cols, int64_t depth, bool accumulate) {
   constexpr int tileCols = Vectors * VectorOf<W>::lanes;
   W local[TileRows * tileCols];
-  const bool direct = SameType<W, O>::value && !accumulate &&
-                      cols == tileCols && c.colStride == 1;
+  const bool direct =
+      SameType<W, O>::value && cols == tileCols && c.colStride == 1;
   for (int64_t i = 0; i < m; i += TileRows) {
     int64_t rows = minOf<int64_t>(TileRows, m - i);
     const W *panelA = packedA + i * depth;
@@ -200,12 +284,16 @@ void rowPanels(const W *packedA, const W *panelB, Matrix<O> c, int64_t m,
     bool whole = direct && rows == panelRows;
     W *tile = whole ? reinterpret_cast<W *>(&c.at(i, 0)) : local;
     int64_t stride = whole ? c.rowStride : tileCols;
+    bool add = whole && accumulate;
     if (panelRows == TileRows)
-      microKernel<W, TileRows, Vectors>(panelA, panelB, depth, tile, stride);
+      microKernel<W, TileRows, Vectors>(panelA, panelB, depth, tile, stride,
+                                        add);
     else if (panelRows == HalfRows)
-      microKernel<W, HalfRows, Vectors>(panelA, panelB, depth, tile, stride);
+      microKernel<W, HalfRows, Vectors>(panelA, panelB, depth, tile, stride,
+                                        add);
     else
-      microKernel<W, QuarterRows, Vectors>(panelA, panelB, depth, tile, stride);
+      microKernel<W, QuarterRows, Vectors>(panelA, panelB, depth, tile, stride,
+                                           add);
     if (!whole)
       storeTile<W>(tile, tileCols, c.block(i, 0), rows, cols, accumulate);
   }

@@ -80,22 +80,7 @@ inline void transposeTile(uint32_t *tile) {
 #pragma GCC unroll 16
   for (int i = 0; i < 16; ++i)
     rows[i] = *reinterpret_cast<Words *>(tile + 16 * i);
-#pragma GCC unroll 4
-  for (int width = 1; width < 16; width *= 2) {
-    Words low, high;
-#pragma GCC unroll 16
-    for (int l = 0; l < 16; ++l) {
-      low[l] = l & width ? 16 + l - width : l;
-      high[l] = l & width ? 16 + l : l + width;
-    }
-#pragma GCC unroll 16
-    for (int i = 0; i < 16; ++i)
-      if (!(i & width)) {
-        Words x = rows[i], y = rows[i + width];
-        rows[i] = __builtin_shuffle(x, y, low);
-        rows[i + width] = __builtin_shuffle(x, y, high);
-      }
-  }
+  transposeSquare<uint32_t>(rows);
 #pragma GCC unroll 16
   for (int i = 0; i < 16; ++i)
     *reinterpret_cast<Words *>(tile + 16 * i) = rows[i];
