@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...runtime import ArrayImpl, default_device_id, set_aval_factory
+from ...runtime import LARGE_SIZE, ArrayImpl, default_device_id, set_aval_factory
 from . import config, devices, dtypes, primitive, source_info
 from .avals import ShapedArray, aval_of_type, get_aval
 from .primitive import Absent, Primitive
@@ -98,16 +98,36 @@ def quietly(f: Callable[..., Any], args: Sequence[Any], params: dict) -> Any:
 class _Known:
     """What is remembered of a primitive for argument types and parameters."""
 
-    __slots__ = ("calls", "out", "plan")
+    __slots__ = ("calls", "compiled", "out", "plan")
 
-    def __init__(self, out: Any):
+    def __init__(self, out: Any, compiled: bool):
         self.out = out
         self.calls = 0
+        # Whether it is worth compiling.
+        self.compiled = compiled
         # A plan that runs the primitive; None until there is one, False if there is none.
         self.plan: Any = None
 
 
 _CALLS_BEFORE = 3  # a plan is made
+
+
+def _is_large(prim: Primitive, avals: tuple, out: Any) -> bool:
+    """Whether compiled code is worth waiting for: it is faster than NumPy by a multiple."""
+    outs = out if prim.multiple_results else (out,)
+    if prim.free and all(o.dtype == a.dtype for o in outs for a in avals[:1]):
+        return False  # memory that is looked at in another way
+    return any(
+        type(a) is ShapedArray and not dtypes.is_extended(a.dtype) and a.size > LARGE_SIZE
+        for a in (*avals, *outs)
+    )
+
+
+def _remembered(prim: Primitive, avals: tuple, params: dict) -> _Known:
+    out = prim.abstract_eval(*avals, **params)
+    if prim.multiple_results:
+        out = tuple(out)
+    return _Known(out, _is_large(prim, avals, out))
 
 
 def _known(prim: Primitive, avals: tuple, params: dict, x64: bool) -> _Known:
@@ -118,11 +138,11 @@ def _known(prim: Primitive, avals: tuple, params: dict, x64: bool) -> _Known:
     except TypeError as e:
         if "unhashable" not in str(e):
             raise
-        out = prim.abstract_eval(*avals, **params)
-        return _Known(tuple(out) if prim.multiple_results else out)
+        found = _remembered(prim, avals, params)
+        found.compiled = False  # it would be at every call
+        return found
     if found is None:
-        out = prim.abstract_eval(*avals, **params)
-        found = _Known(tuple(out) if prim.multiple_results else out)
+        found = _remembered(prim, avals, params)
         if len(known) >= _MAX_RESULTS:
             known.clear()
         known[key] = found
@@ -245,7 +265,7 @@ def _evaluate(prim: Primitive, args: Sequence[Any], params: dict) -> Any:
     known = _known(prim, avals, params, bool(now.x64))
     out = known.out
     reference = prim.reference
-    if type(reference) is Absent:
+    if known.compiled or type(reference) is Absent:
         return run_compiled(prim, args, avals, out, params)
     plan = known.plan
     if plan is None:

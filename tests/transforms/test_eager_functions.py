@@ -336,3 +336,17 @@ def test_single_primitives_give_the_same_bits_at_every_call() -> None:
         outs = [eager.evaluate(p, args, params) for _ in range(CALLS)]
         for o in outs:
             same(outs[0], o)
+
+
+def test_single_primitives_on_large_arrays_are_compiled_once() -> None:
+    from lingon.frontend.transforms import programs
+
+    x = jnp.linspace(-1.0, 1.0, LARGE_SIZE + 7)
+    grad = jax.grad(lambda x: jnp.sum(jnp.tanh(x)))
+    first = grad(x)
+    np.testing.assert_allclose(first, 1 - np.tanh(np.asarray(x)) ** 2, rtol=1e-5, atol=1e-6)
+    known = len(programs._eager_programs.keys())
+    assert known
+    for _ in range(CALLS):
+        same(first, grad(x))
+    assert len(programs._eager_programs.keys()) == known
