@@ -31,6 +31,7 @@ MAGIC = b"LINGONC2"
 # magic, SHA-256 of the rest, lengths of the description and of the code
 _HEADER = struct.Struct("<8s32sIQ")
 SUFFIX = ".lgo"
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 DEFAULT_MAX_BYTES = 1 << 30
 _FALSE = frozenset(("0", "false", "off", "no", ""))
 
@@ -126,8 +127,6 @@ class CompileCache:
 
     def put(self, key: str, entry: Entry) -> None:
         """Store an entry. Failure to write gives a CacheWarning, not an error."""
-        import tempfile
-
         data = _encode(entry)
         if len(data) > self.max_bytes:
             return
@@ -136,8 +135,8 @@ class CompileCache:
             if not _private(os.lstat(self._folder), stat.S_ISDIR):
                 _warn(f"the folder {self._folder} is not private to this user")
                 return
-            # mkstemp makes the file with mode 0600.
-            descriptor, temporary = tempfile.mkstemp(dir=self._folder, prefix=".", suffix=".tmp")
+            temporary = os.path.join(self._folder, f".{os.getpid()}.{os.urandom(8).hex()}.tmp")
+            descriptor = os.open(temporary, _NEW_FILE, 0o600)
             try:
                 with open(descriptor, "wb") as file:
                     file.write(data)

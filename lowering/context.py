@@ -26,10 +26,9 @@ class MlirContext:
     """An MLIR context with our dialect and passes, and its pass managers by their text."""
 
     def __init__(self) -> None:
-        from mlir import ir
-
         from .. import dialect
 
+        ir = dialect.bindings()
         self.ir = ir
         # By default all of MLIR's dialects would be loaded, which takes 7 ms.
         self.context = ir.Context(load_on_create_dialects=[])

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from .errors import UsageError
 
 
-@dataclass(frozen=True)
-class Stage:
+class Stage(NamedTuple):
     """One named stage: `form` is the notation of its text (jaxpr, mlir, llvm or asm)."""
 
     number: int
