@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from . import math_library
@@ -19,11 +18,11 @@ if TYPE_CHECKING:
     from .target_machine import Target
 
 
-@dataclass
 class Record:
     """What happened on the way: (stage, step, milliseconds) in order."""
 
-    steps: list[tuple[str, str, float]] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.steps: list[tuple[str, str, float]] = []
 
     def add(self, stage_name: str, step: str, started: float) -> None:
         """Append a step that began at `started` (time.perf_counter) and ends now."""
