@@ -275,7 +275,7 @@ def function_and_avals(
     for name in transforms:
         wrap = getattr(lingon, name, None)
         if name.startswith("_") or not callable(wrap):
-            known = [n for n, v in vars(lingon).items() if callable(v) and n[0].islower()]
+            known = [n for n in lingon.__all__ if n[0].islower() and callable(getattr(lingon, n))]
             raise UsageError(f"unknown transformation {name!r}{_near(name, known)}")
         target = wrap(target)
     if args is None:
