@@ -166,11 +166,20 @@ def _columns(ctx, indices: Value, count: int, dims: Sequence[int], shape) -> lis
     if count == 1:
         return [ctx.view(indices, shape, (*kept, None))]
     columns = []
+    parts = _components(ctx, indices, count)
+    if parts is not None:
+        return [ctx.view(part, shape, (*kept, None)) for part in parts]
     for k in range(count):
         offsets = [0] * len(batch) + [k]
         part = extract_slice(ctx, indices, offsets, (*batch, 1))
         columns.append(ctx.view(part, shape, (*kept, None)))
     return columns
+
+
+def _components(ctx, indices: Value, count: int) -> list[Value] | None:
+    """The components of index vectors, where these are a concatenation of them."""
+    axis, parts = indices.parts or (-1, [])
+    return list(parts) if axis == indices.ndim - 1 and len(parts) == count else None
 
 
 # ---- scatter -----------------------------------------------------------------------------------
@@ -238,6 +247,7 @@ def _scatter(ctx, eqn, operand, indices, updates):
     along = dict(zip(batching, [int(d) for d in dims.scatter_indices_batching_dims], strict=True))
     clip = _mode(eqn.params) == "CLIP"
     combine = _combiner(ctx, eqn, t)
+    components = _components(ctx, indices, len(target))
     index, update = ctx.tensor(indices), ctx.tensor(updates)
     # Without any dimension of size 1, so that it is plain which ones a slice drops.
     part_shape = tuple([updates.shape[u] for u in update_window if updates.shape[u] != 1])
@@ -250,8 +260,11 @@ def _scatter(ctx, eqn, operand, indices, updates):
         for d, position in along.items():
             offsets[d] = loops[position]
         for k, d in enumerate(target):
-            at = ", ".join([*loops, b.const(k, "index")])
-            element = b(f"tensor.extract {index}[{at}] : {indices.tensor_type}")
+            name, type, column = index, indices.tensor_type, k
+            if components is not None:
+                name, type, column = components[k].name, components[k].tensor_type, 0
+            at = ", ".join([*loops, b.const(column, "index")])
+            element = b(f"tensor.extract {name}[{at}] : {type}")
             wanted = _index(b, element, indices.type)
             offsets[d] = _clamped(b, wanted, operand.shape[d] - sizes[d])
             if not clip:

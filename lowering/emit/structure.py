@@ -10,6 +10,9 @@ from .values import IOTA, SPLAT, VIEW, Value
 
 __all__ = ["insert_slice"]
 
+# A concatenation of concatenations takes over the parts of those that have no more than so many.
+MOST_PARTS = 4
+
 
 @emits("copy", "copy_p", "stop_gradient", "sharding_constraint")
 def _same(ctx, eqn, operand):
@@ -191,13 +194,34 @@ def extract_slice(ctx, x: Value, offsets, sizes, strides=None) -> Value:
         return ctx.splat(0, sizes, x.type)
     if x.kind == SPLAT:
         return ctx.view(x, sizes, (None,) * x.ndim)
-    name = ctx.tensor(x)
     strides = strides or (1,) * len(sizes)
+    x, offsets = _part_of(x, offsets, sizes, strides)
+    if x.shape == sizes and all(s == 1 for s in strides):
+        return x
+    name = ctx.tensor(x)
     result = ctx.op(
         f"tensor.extract_slice {name}{_slice_text(offsets, sizes, strides)} : {x.tensor_type} to "
         f"{tensor_type(sizes, x.type.storage)}"
     )
     return ctx.new(result, sizes, x.type)
+
+
+def _part_of(x: Value, offsets, sizes, strides) -> tuple[Value, list]:
+    """The part of a concatenation that a slice lies in, and where; else `x` itself."""
+    while x.parts is not None:
+        axis, parts = x.parts
+        if not isinstance(offsets[axis], int):
+            break
+        start, last = offsets[axis], offsets[axis] + (sizes[axis] - 1) * strides[axis]
+        for part in parts:
+            if start >= 0 and last < part.shape[axis]:
+                offsets = [*offsets[:axis], start, *offsets[axis + 1 :]]
+                x = part
+                break
+            start, last = start - part.shape[axis], last - part.shape[axis]
+        else:
+            break
+    return x, list(offsets)
 
 
 def insert_slice(ctx, part: Value, into: Value, offsets, strides=None) -> Value:
@@ -238,13 +262,17 @@ def _concatenate(ctx, eqn, *operands):
 
 
 def concatenated(ctx, operands: Sequence[Value], axis: int, shape: tuple[int, ...]) -> Value:
-    """Parts are computed first, then each is put into its place of one new tensor."""
+    """Parts are computed first, then each is put into its place of one new tensor.
+
+    Readers that take the parts themselves leave the tensor without readers; then it is never made.
+    """
     operands = [v for v in operands if 0 not in v.shape]
     if len(operands) == 1:
         return operands[0]
     t = operands[0].type
     for v in operands:
         ctx.tensor(v)
+    operands = _flat(ctx, operands, axis)
     result = ctx.new(ctx.empty(shape, t.storage), shape, t)
     start = 0
     for v in operands:
@@ -252,7 +280,20 @@ def concatenated(ctx, operands: Sequence[Value], axis: int, shape: tuple[int, ..
         offsets[axis] = start
         result = insert_slice(ctx, v, result, offsets)
         start += v.shape[axis]
+    # A value of its own for each part: what the operands are outside of a region may change.
+    result.parts = axis, [ctx.part(v) for v in operands]
     return result
+
+
+def _flat(ctx, operands: Sequence[Value], axis: int) -> list[Value]:
+    """The parts of operands that are concatenations along the same axis, in their place."""
+    flat: list[Value] = []
+    for v in operands:
+        if v.parts is not None and v.parts[0] == axis and len(v.parts[1]) <= MOST_PARTS:
+            flat += v.parts[1]
+        else:
+            flat.append(v)
+    return flat if len(flat) <= 2 * MOST_PARTS else list(operands)
 
 
 @emits("stack")

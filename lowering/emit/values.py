@@ -24,7 +24,8 @@ class Value:
     `uses` counts the readers still to be emitted, `outputs` how often it is a result of the
     function; `permuted` maps permutations to functions that make the value with its dimensions
     permuted as cheaply as the value itself; `scalar` caches the extracted element of a rank-0 tensor, and `literal` is the Python
-    value of a rank-0 or splat constant, if it is one.
+    value of a rank-0 or splat constant, if it is one. `parts` are the axis and the tensors that the value
+    is a concatenation of, for readers that can take them one by one.
     """
 
     __slots__ = (
@@ -35,6 +36,7 @@ class Value:
         "literal",
         "name",
         "outputs",
+        "parts",
         "permuted",
         "scalar",
         "shape",
@@ -51,6 +53,7 @@ class Value:
         self.uses = 0
         self.outputs = 0
         self.permuted: dict[tuple[int, ...], Callable[[], Value]] | None = None
+        self.parts: tuple[int, list[Value]] | None = None
         self.group = None
         self.base: Value | None = None
         self.dims: tuple[int | None, ...] | int | None = None

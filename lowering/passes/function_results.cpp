@@ -3,7 +3,8 @@
 //
 // On tensors, before eliminate-empty-tensors. What is computed into an empty
 // tensor and becomes a result of the function is computed in the result; where
-// a conditional makes it, each branch does so.
+// a conditional makes it, each branch does so. A reshaped tensor is stored to
+// the reshaped result.
 //
 // The result must not hold anything else while it is being computed: then a
 // copy to it could overwrite what is still to be read. So every value on the
@@ -18,6 +19,8 @@
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 
@@ -31,7 +34,8 @@ struct FunctionResultsPass
     return "compute results of the function in place, branch by branch";
   }
   void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<bufferization::BufferizationDialect>();
+    registry
+        .insert<bufferization::BufferizationDialect, memref::MemRefDialect>();
   }
 
   void runOnOperation() override {
@@ -42,11 +46,14 @@ struct FunctionResultsPass
          entry.getOps<bufferization::MaterializeInDestinationOp>()) {
       if (!isa<MemRefType>(placed.getDest().getType()))
         continue;
+      reshapeResult(placed, entry);
       SmallVector<OpOperand *> empties;
       findEmpties(placed.getSource(), getOperation(), empties);
       if (empties.empty())
         continue;
       OpBuilder builder = OpBuilder::atBlockBegin(&entry);
+      if (Operation *reshape = placed.getDest().getDefiningOp())
+        builder.setInsertionPointAfter(reshape);
       Value result = bufferization::ToTensorOp::create(
           builder, placed.getLoc(), placed.getSource().getType(),
           placed.getDest(), /*restrict=*/true, /*writable=*/true);
@@ -67,6 +74,33 @@ struct FunctionResultsPass
     });
     for (OpOperand *use : hidden)
       hide(*use);
+  }
+
+  /// Reshapes the result in place of the tensor that is stored to it.
+  static void reshapeResult(bufferization::MaterializeInDestinationOp placed,
+                            Block &entry) {
+    OpBuilder builder = OpBuilder::atBlockBegin(&entry);
+    while (Operation *reshape = placed.getSource().getDefiningOp()) {
+      Value dest = placed.getDest();
+      auto type = cast<MemRefType>(dest.getType());
+      if (!isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(reshape) ||
+          !type.hasStaticShape() || !type.getLayout().isIdentity())
+        return;
+      Value before = reshape->getOperand(0);
+      auto shape = cast<RankedTensorType>(before.getType()).getShape();
+      if (ShapedType::isDynamicShape(shape))
+        return;
+      if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(reshape))
+        dest =
+            memref::ExpandShapeOp::create(builder, placed.getLoc(), shape, dest,
+                                          collapse.getReassociationIndices());
+      else
+        dest = memref::CollapseShapeOp::create(
+            builder, placed.getLoc(), dest,
+            cast<tensor::ExpandShapeOp>(reshape).getReassociationIndices());
+      placed.getSourceMutable().set(before);
+      placed.getDestMutable().set(dest);
+    }
   }
 
   /// Where `value` is computed into empty tensors, inside of `scope`.

@@ -1,4 +1,5 @@
-//===- results_in_place.cpp - results are built where the caller wants them ===//
+//===- results_in_place.cpp - results are built where the caller wants them
+//===//
 //
 // A buffer that is copied to a result of the function at the end, and not
 // written afterwards, is that result from the start: the allocation and the
@@ -53,14 +54,25 @@ struct ResultsInPlacePass
     auto alloc = copy.getSource().getDefiningOp<memref::AllocOp>();
     Value result = copy.getTarget();
     if (!alloc || alloc->getBlock() != copy->getBlock() ||
-        alloc.getType() != result.getType() ||
-        !lingon::isEntryArgument(result) || !result.hasOneUse() ||
+        alloc.getType() != result.getType() || !isResult(result) ||
         !lingon::staysLocal(alloc))
       return false;
+    if (Operation *reshape = result.getDefiningOp())
+      if (!reshape->isBeforeInBlock(alloc))
+        return false;
     for (Operation *op = copy->getNextNode(); op; op = op->getNextNode())
       if (lingon::mayTouch(op, alloc.getResult()) && !onlyReads(op, alloc))
         return false;
     return true;
+  }
+
+  /// An argument of the function, or a reshaped one, that is used once.
+  static bool isResult(Value value) {
+    while (value.hasOneUse() &&
+           isa_and_present<memref::ExpandShapeOp, memref::CollapseShapeOp>(
+               value.getDefiningOp()))
+      value = value.getDefiningOp()->getOperand(0);
+    return lingon::isEntryArgument(value) && value.hasOneUse();
   }
 
   /// Whether an operation that touches the buffer certainly does not write or

@@ -50,3 +50,19 @@ func.func @read(%x: f32, %r: memref<5xf32>) -> f32 {
   bufferization.materialize_in_destination %i in restrict writable %r : (tensor<5xf32>, memref<5xf32>) -> ()
   return %old : f32
 }
+
+// A reshaped tensor is computed in the reshaped result.
+// CHECK-LABEL: func.func @reshaped
+// CHECK:         %[[R:.*]] = memref.expand_shape %arg1 {{\[\[}}0, 1]] output_shape [2, 4]
+// CHECK:         %[[S:.*]] = memref.collapse_shape %[[R]] {{\[\[}}0, 1]]
+// CHECK:         %[[T:.*]] = bufferization.to_tensor %[[S]] restrict writable
+// CHECK:         linalg.fill ins(%arg0 : f32) outs(%[[T]] : tensor<8xf32>)
+// CHECK:         bufferization.materialize_in_destination %{{.*}} in writable %[[S]]
+func.func @reshaped(%x: f32, %r: memref<8xf32>) {
+  %e = tensor.empty() : tensor<8xf32>
+  %z = linalg.fill ins(%x : f32) outs(%e : tensor<8xf32>) -> tensor<8xf32>
+  %m = tensor.expand_shape %z [[0, 1]] output_shape [2, 4] : tensor<8xf32> into tensor<2x4xf32>
+  %f = tensor.collapse_shape %m [[0, 1]] : tensor<2x4xf32> into tensor<8xf32>
+  bufferization.materialize_in_destination %f in restrict writable %r : (tensor<8xf32>, memref<8xf32>) -> ()
+  return
+}

@@ -77,3 +77,29 @@ func.func @read_before(%v: f32, %out: memref<8xf32>) {
   memref.copy %a, %out : memref<8xf32> to memref<8xf32>
   return
 }
+
+// A reshaped result; not one that is reshaped only after the buffer was made.
+// CHECK-LABEL: func.func @reshaped
+// CHECK-SAME:    %[[V:.*]]: f32
+// CHECK:         %[[R:.*]] = memref.expand_shape %arg1
+// CHECK-NOT:     memref.alloc
+// CHECK:         linalg.fill ins(%[[V]] : f32) outs(%[[R]] : memref<2x4xf32>)
+// CHECK-NOT:     memref.copy
+func.func @reshaped(%v: f32, %out: memref<8xf32>) {
+  %r = memref.expand_shape %out [[0, 1]] output_shape [2, 4] : memref<8xf32> into memref<2x4xf32>
+  %a = memref.alloc() : memref<2x4xf32>
+  linalg.fill ins(%v : f32) outs(%a : memref<2x4xf32>)
+  memref.copy %a, %r : memref<2x4xf32> to memref<2x4xf32>
+  return
+}
+
+// CHECK-LABEL: func.func @reshaped_later
+// CHECK:         memref.alloc
+// CHECK:         memref.copy
+func.func @reshaped_later(%v: f32, %out: memref<8xf32>) {
+  %a = memref.alloc() : memref<2x4xf32>
+  linalg.fill ins(%v : f32) outs(%a : memref<2x4xf32>)
+  %r = memref.expand_shape %out [[0, 1]] output_shape [2, 4] : memref<8xf32> into memref<2x4xf32>
+  memref.copy %a, %r : memref<2x4xf32> to memref<2x4xf32>
+  return
+}
