@@ -270,8 +270,6 @@ private:
 /// Asks Python for a program and notes the answer in the entry.
 bool askPython(FunctionObject *self, Entry *entry, const Key &key,
                PyObject *const *args, size_t numArgs, PyObject *kwnames) {
-  // Whoever calls meanwhile, this very function too, takes the plain way.
-  entry->state = Entry::State::Plain;
   PyObject *positional = PyTuple_New(Py_ssize_t(numArgs));
   PyObject *named = PyDict_New();
   PyObject *leaves = PyTuple_New(Py_ssize_t(key.leaves.size()));
@@ -295,7 +293,11 @@ bool askPython(FunctionObject *self, Entry *entry, const Key &key,
   Py_XDECREF(positional);
   Py_XDECREF(named);
   ok = made != nullptr;
-  if (ok && made != Py_None) {
+  // Another thread may have asked meanwhile. It cannot take the plain way: a
+  // large call is compiled from the first one on.
+  if (ok && entry->state == Entry::State::Seen)
+    entry->state = Entry::State::Plain;
+  if (ok && made != Py_None && entry->state == Entry::State::Plain) {
     try {
       ok = parse(entry, made, key.leaves.size());
     } catch (nb::python_error &error) {

@@ -13,6 +13,7 @@ import ml_dtypes
 import numpy as np
 
 from . import config
+from .warn import warn
 
 bfloat16 = np.dtype(ml_dtypes.bfloat16)
 float8_names = (
@@ -132,9 +133,8 @@ def check_user_dtype(dtype: Any, name: str = "dtype") -> np.dtype:
             f"Explicitly requested dtype {dt} is not available. To enable more dtypes, set the "
             "jax_enable_x64 or jax_explicit_x64_dtypes configuration options."
         )
-    import warnings
 
-    warnings.warn(
+    warn(
         f"Explicitly requested dtype {dt} is not available, and will be truncated to dtype "
         f"{canonical}. To enable more dtypes, set the jax_enable_x64 configuration option or "
         "the JAX_ENABLE_X64 environment variable.",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import warnings
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from ..core import dtypes, pytree
 from ..core.avals import get_aval
 from ..core.eager import as_array
 from ..core.trace import Tracer
+from ..core.warn import warn
 from ..primitives.comparison import clamp_p, select_n_p
 from ..primitives.conversion import (
     bitcast_convert_type_p,
@@ -65,7 +65,7 @@ def convert_weakly(operand: Any, new_dtype: Any, weak_type: bool) -> Any:
         return asarray(operand)
     if dtypes.is_complex(aval.dtype) and not dtypes.is_complex(new_dtype):
         if not dtypes.is_bool(new_dtype):
-            warnings.warn(
+            warn(
                 "Casting complex values to real discards the imaginary part",
                 np.exceptions.ComplexWarning,
                 stacklevel=3,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.primitive import registry
+from ..core.warn import warn
 from ..primitives.gather import GatherScatterMode
 from ..primitives.scatter import (
     ScatterDimensionNumbers,
@@ -52,7 +52,7 @@ def _scatter(
         and dt != x_aval.dtype
         and not _safe(y_aval, x_aval.dtype)
     ):
-        warnings.warn(
+        warn(
             "scatter inputs have incompatible types: cannot safely cast value from dtype="
             f"{dtypes.dtype_name(y_aval.dtype)} to dtype={dtypes.dtype_name(x_aval.dtype)}. In "
             "future releases this will result in an error.",

@@ -13,6 +13,7 @@ import numpy as np
 from ..core import dtypes
 from ..core.array import Array
 from ..core.avals import NotAnArrayError, get_aval
+from ..core.warn import warn
 from .util import broadcast_shapes as _broadcast
 from .util import is_arraylike
 
@@ -96,9 +97,7 @@ def result_type(*args: Any) -> Any:
 
 def _list_warning(who: str, a: Any) -> None:
     if isinstance(a, (list, tuple)):
-        import warnings
-
-        warnings.warn(
+        warn(
             f"{who} requires ndarray or scalar arguments, got {type(a)} at position 0. In a future "
             "JAX release this will be an error.",
             DeprecationWarning,

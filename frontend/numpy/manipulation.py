@@ -15,6 +15,7 @@ from ..core import dtypes
 from ..core.avals import canonical_shape
 from ..core.errors import ConcretizationTypeError, traced_shape
 from ..core.trace import Tracer
+from ..core.warn import warn
 from ..transforms.eager_functions import eager_function
 from ..transforms.jit import library_jit
 from .creation import array
@@ -189,9 +190,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
     x = _arg("astype", x)
     dt = dtypes.check_user_dtype(float if dtype is None else dtype)
     if dtypes.is_complex(x.dtype) and not dtypes.is_complex(dt) and not dtypes.is_bool(dt):
-        import warnings
-
-        warnings.warn(
+        warn(
             "Casting from complex to real dtypes will discard the imaginary part.",
             np.exceptions.ComplexWarning,
             stacklevel=3,

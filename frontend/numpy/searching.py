@@ -11,6 +11,7 @@ from .. import lax
 from ..core import dtypes
 from ..core.errors import ConcretizationTypeError
 from ..core.trace import Tracer
+from ..core.warn import warn
 from ..primitives.gather import GatherDimensionNumbers, GatherScatterMode
 from ..transforms.eager_functions import eager_function
 from ..transforms.jit import library_jit
@@ -352,9 +353,7 @@ def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
 
 def _no_order(who: str, kind: Any, order: Any) -> None:
     if kind is not None:
-        import warnings
-
-        warnings.warn(
+        warn(
             f"'kind' argument to {who} is ignored; only 'stable' sorts are supported.", stacklevel=3
         )
     if order is not None:

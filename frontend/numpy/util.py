@@ -14,6 +14,7 @@ from ..core.avals import ShapedArray, get_aval
 from ..core.errors import ConcretizationTypeError
 from ..core.primitive import registry
 from ..core.trace import Tracer, eval_trace, state
+from ..core.warn import warn
 from ..transforms.jit import library_jit
 
 
@@ -202,9 +203,8 @@ def promote_shapes(who: str, *args: Any) -> list[Any]:
                 f"Operands could not be broadcast together {where} and with the config option "
                 "jax_numpy_rank_promotion='raise'."
             )
-        import warnings
 
-        warnings.warn(
+        warn(
             f"Following NumPy automatic rank promotion {where}. Set the jax_numpy_rank_promotion "
             "config option to 'allow' to disable this warning.",
             stacklevel=3,

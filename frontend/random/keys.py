@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import operator
-import warnings
 from typing import Any
 
 import numpy as np
 
 from ..core import config, dtypes
 from ..core.avals import canonical_shape, get_aval
+from ..core.warn import warn
 from ..primitives.random import (
     PRNGKeyArray,
     key_type,
@@ -120,7 +120,7 @@ def _legacy() -> None:
     )
     if what == "error":
         raise ValueError(text)
-    warnings.warn(text, stacklevel=4)
+    warn(text, stacklevel=4)
 
 
 def like(result: Any, k: Any) -> Any:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import enum
 import functools
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +20,7 @@ from ..core.avals import get_aval
 from ..core.jaxpr import ClosedJaxpr, subjaxprs
 from ..core.staging import trace_to_jaxpr
 from ..core.trace import Tracer, state
+from ..core.warn import refused
 
 set_identity_type(enum.EnumMeta)
 
@@ -120,9 +120,7 @@ def _program(fun: Callable[..., Any], args: tuple, kwargs: dict, leaves: tuple, 
         return outs
 
     try:
-        with warnings.catch_warnings():
-            # What warns does so at every call.
-            warnings.simplefilter("error")
+        with refused():  # what warns does so at every call
             jaxpr, consts = trace_to_jaxpr(flat, avals)
     except Exception:
         return None
