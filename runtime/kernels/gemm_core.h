@@ -67,27 +67,27 @@ template <> struct BitsOfSize<8> {
   typedef uint64_t type;
 };
 
-/// Transposes a square of lanes x lanes elements, a vector a row.
-template <class U>
+/// Transposes a square of lanes x lanes elements, a vector a row; a template,
+/// since shuffles want constants.
+template <class U, int width = 1>
 inline void transposeSquare(typename VectorOf<U>::type *rows) {
   typedef typename VectorOf<U>::type V;
   constexpr int lanes = VectorOf<U>::lanes;
-#pragma GCC unroll 6
-  for (int width = 1; width < lanes; width *= 2) {
-    V low, high;
+  V low, high;
 #pragma GCC unroll 64
-    for (int l = 0; l < lanes; ++l) {
-      low[l] = U(l & width ? lanes + l - width : l);
-      high[l] = U(l & width ? lanes + l : l + width);
-    }
-#pragma GCC unroll 64
-    for (int i = 0; i < lanes; ++i)
-      if (!(i & width)) {
-        V x = rows[i], y = rows[i + width];
-        rows[i] = __builtin_shuffle(x, y, low);
-        rows[i + width] = __builtin_shuffle(x, y, high);
-      }
+  for (int l = 0; l < lanes; ++l) {
+    low[l] = U(l & width ? lanes + l - width : l);
+    high[l] = U(l & width ? lanes + l : l + width);
   }
+#pragma GCC unroll 64
+  for (int i = 0; i < lanes; ++i)
+    if (!(i & width)) {
+      V x = rows[i], y = rows[i + width];
+      rows[i] = __builtin_shuffle(x, y, low);
+      rows[i + width] = __builtin_shuffle(x, y, high);
+    }
+  if constexpr (2 * width < lanes)
+    transposeSquare<U, 2 * width>(rows);
 }
 
 /// Packs the first depths of a panel whose rows are contiguous, in squares;
@@ -202,7 +202,8 @@ inline void microKernel(const W *__restrict a, const W *__restrict b,
 template <class W, int Rows, int Vectors>
 inline void directKernel(const W *const *rows, int64_t aStep,
                          const W *__restrict b, int64_t bStep, int64_t depth,
-                         W *__restrict tile, int64_t tileStride, int count) {
+                         W *__restrict tile, int64_t tileStride, int count,
+                         bool accumulate) {
   using V = typename VectorOf<W>::type;
   constexpr int lanes = VectorOf<W>::lanes;
   const W *a[Rows];
@@ -212,7 +213,10 @@ inline void directKernel(const W *const *rows, int64_t aStep,
     a[i] = rows[i];
 #pragma GCC unroll 4
     for (int v = 0; v < Vectors; ++v)
-      acc[i][v] = V{};
+      acc[i][v] =
+          accumulate && i < count
+              ? *reinterpret_cast<V *>(tile + i * tileStride + v * lanes)
+              : V{};
   }
   for (int64_t d = 0, at = 0; d < depth; ++d, at += aStep) {
     V bv[Vectors];
@@ -319,38 +323,42 @@ void packRows(W *packed, Matrix<const S> a, int64_t m, int64_t depth) {
   }
 }
 
-/// Rows of A up to which packing takes longer than it saves, and bytes of B up
-/// to which reading its columns row by row does not wait for memory.
-constexpr int64_t DirectRows = 2 * TileRows, DirectBytes = 1 << 20;
+/// Up to `DirectRows` rows of A packing B takes longer than it saves while B
+/// has at most DirectBytes; with at most CachedBytes of B that is so for any A.
+/// With at most DirectPanels panels of columns A is read where it is.
+constexpr int64_t DirectRows = 3 * TileRows, DirectBytes = 1 << 20,
+                  CachedBytes = 1 << 16, DirectPanels = 4;
 
-/// One tile of `rows` rows and Vectors vectors of C, operands not packed. More
-/// rows than that are computed where no kernel has that many.
+/// One tile of `rows` rows and `cols` columns of C, at most Vectors vectors; A
+/// is not packed, rows of B are bStep apart. More rows than that are computed
+/// where no kernel has that many.
 template <class W, int Vectors>
 void directTile(Matrix<const W> a, const W *b, int64_t bStep, Matrix<W> c,
-                int64_t rows, int64_t depth, bool accumulate) {
-  constexpr int cols = Vectors * VectorOf<W>::lanes;
+                int64_t rows, int64_t cols, int64_t depth, bool accumulate) {
+  constexpr int tileCols = Vectors * VectorOf<W>::lanes;
   const W *start[TileRows];
   for (int i = 0; i < TileRows; ++i)
     start[i] = a.data + minOf<int64_t>(i, rows - 1) * a.rowStride;
-  W local[TileRows * cols];
-  bool whole = !accumulate && c.colStride == 1;
+  W local[TileRows * tileCols];
+  bool whole = cols == tileCols && c.colStride == 1;
   W *tile = whole ? c.data : local;
-  int64_t stride = whole ? c.rowStride : cols;
+  int64_t stride = whole ? c.rowStride : tileCols;
   int count = int(rows);
+  bool add = whole && accumulate;
   if (rows > (TileRows * 2 + 2) / 3)
     directKernel<W, TileRows, Vectors>(start, a.colStride, b, bStep, depth,
-                                       tile, stride, count);
+                                       tile, stride, count, add);
   else if (rows > HalfRows)
     directKernel<W, (TileRows * 2 + 2) / 3, Vectors>(
-        start, a.colStride, b, bStep, depth, tile, stride, count);
+        start, a.colStride, b, bStep, depth, tile, stride, count, add);
   else if (rows > (TileRows + 2) / 3)
     directKernel<W, HalfRows, Vectors>(start, a.colStride, b, bStep, depth,
-                                       tile, stride, count);
+                                       tile, stride, count, add);
   else
-    directKernel<W, (TileRows + 2) / 3, Vectors>(start, a.colStride, b, bStep,
-                                                 depth, tile, stride, count);
+    directKernel<W, (TileRows + 2) / 3, Vectors>(
+        start, a.colStride, b, bStep, depth, tile, stride, count, add);
   if (!whole)
-    storeTile<W>(tile, cols, c, rows, cols, accumulate);
+    storeTile<W>(tile, tileCols, c, rows, cols, accumulate);
 }
 
 /// Depth of one block: the longest sum that stays in registers.
@@ -372,73 +380,122 @@ void packedProduct(Matrix<const S> a, Matrix<const S> b, Matrix<O> c, int64_t m,
   constexpr int64_t colBlock = 4096 / Cols * Cols;
   int64_t kb = minOf(depthBlock, k);
   int64_t mb = minOf(rowBlock, (m + TileRows - 1) / TileRows * TileRows);
-  int64_t nb = minOf(colBlock, (n + Cols - 1) / Cols * Cols);
+  // With one block of rows a panel of B is used once, and stays in the cache.
+  const bool once = m <= rowBlock;
+  int64_t nb = once ? Cols : minOf(colBlock, (n + Cols - 1) / Cols * Cols);
   constexpr int64_t onStack = 8192 / int64_t(sizeof(W));
   W stackA[onStack], stackB[onStack];
   Scratch<W> heapA(mb * kb > onStack ? mb * kb : 0);
   Scratch<W> heapB(nb * kb > onStack ? nb * kb : 0);
   W *packedA = mb * kb > onStack ? heapA : stackA;
   W *packedB = nb * kb > onStack ? heapB : stackB;
-  for (int64_t j0 = 0; j0 < n; j0 += colBlock) {
-    int64_t nn = minOf(colBlock, n - j0);
+  auto packColumns = [&](W *to, int64_t k0, int64_t kk, int64_t j,
+                         int64_t cols) {
+    const S *from = &b.at(k0, j);
+    if (cols > lanes)
+      packPanel<W, Cols>(to, from, cols, kk, b.colStride, b.rowStride);
+    else
+      packPanel<W, lanes>(to, from, cols, kk, b.colStride, b.rowStride);
+  };
+  for (int64_t j0 = 0; j0 < n; j0 += once ? n : colBlock) {
+    int64_t nn = once ? n : minOf(colBlock, n - j0);
     for (int64_t k0 = 0; k0 < k; k0 += depthBlock) {
       int64_t kk = minOf(depthBlock, k - k0);
-      for (int64_t j = 0; j < nn; j += Cols) {
-        int64_t cols = minOf<int64_t>(Cols, nn - j);
-        const S *from = &b.at(k0, j0 + j);
-        if (cols > lanes)
-          packPanel<W, Cols>(packedB + j * kk, from, cols, kk, b.colStride,
-                             b.rowStride);
-        else
-          packPanel<W, lanes>(packedB + j * kk, from, cols, kk, b.colStride,
-                              b.rowStride);
-      }
+      for (int64_t j = 0; j < nn && !once; j += Cols)
+        packColumns(packedB + j * kk, k0, kk, j0 + j,
+                    minOf<int64_t>(Cols, nn - j));
       for (int64_t i0 = 0; i0 < m; i0 += rowBlock) {
         int64_t mm = minOf(rowBlock, m - i0);
         packRows<W>(packedA, a.block(i0, k0), mm, kk);
         for (int64_t j = 0; j < nn; j += Cols) {
           int64_t cols = minOf<int64_t>(Cols, nn - j);
           Matrix<O> to = c.block(i0, j0 + j);
+          const W *panel = once ? packedB : packedB + j * kk;
+          if (once)
+            packColumns(packedB, k0, kk, j0 + j, cols);
           if (cols > lanes)
-            rowPanels<W, TileVectors>(packedA, packedB + j * kk, to, mm, cols,
-                                      kk, k0 != 0);
+            rowPanels<W, TileVectors>(packedA, panel, to, mm, cols, kk,
+                                      k0 != 0);
           else
-            rowPanels<W, 1>(packedA, packedB + j * kk, to, mm, cols, kk,
-                            k0 != 0);
+            rowPanels<W, 1>(packedA, panel, to, mm, cols, kk, k0 != 0);
         }
       }
     }
   }
 }
 
-/// A product with few rows of A: B is read where it is, except for columns that
-/// do not fill a vector.
+/// Rows of the tiles that m rows are cut into, as equal as possible.
+inline int64_t tileHeight(int64_t m) {
+  int64_t tiles = (m + TileRows - 1) / TileRows;
+  return (m + tiles - 1) / tiles;
+}
+
+/// A product with few columns: B is packed, A is read where it is.
+template <class W>
+void panelProduct(Matrix<const W> a, Matrix<const W> b, Matrix<W> c, int64_t m,
+                  int64_t n, int64_t k) {
+  constexpr int lanes = VectorOf<W>::lanes;
+  constexpr int Cols = TileVectors * lanes;
+  constexpr int64_t depthBlock = depthBlockOf<W>();
+  int64_t panels = (n + Cols - 1) / Cols, height = tileHeight(m);
+  constexpr int64_t onStack = 8192 / int64_t(sizeof(W));
+  int64_t size = panels * Cols * minOf(depthBlock, k);
+  W stack[onStack];
+  Scratch<W> heap(size > onStack ? size : 0);
+  W *packed = size > onStack ? heap : stack;
+  for (int64_t k0 = 0; k0 < k; k0 += depthBlock) {
+    int64_t depth = minOf(depthBlock, k - k0);
+    for (int64_t j = 0; j < n; j += Cols) {
+      int64_t cols = minOf<int64_t>(Cols, n - j);
+      const W *from = &b.at(k0, j);
+      if (cols > lanes)
+        packPanel<W, Cols>(packed + j * depth, from, cols, depth, b.colStride,
+                           b.rowStride);
+      else
+        packPanel<W, lanes>(packed + j * depth, from, cols, depth, b.colStride,
+                            b.rowStride);
+    }
+    for (int64_t i = 0; i < m; i += height)
+      for (int64_t j = 0; j < n; j += Cols) {
+        int64_t rows = minOf(height, m - i), cols = minOf<int64_t>(Cols, n - j);
+        if (cols > lanes)
+          directTile<W, TileVectors>(a.block(i, k0), packed + j * depth, Cols,
+                                     c.block(i, j), rows, cols, depth, k0 != 0);
+        else
+          directTile<W, 1>(a.block(i, k0), packed + j * depth, lanes,
+                           c.block(i, j), rows, cols, depth, k0 != 0);
+      }
+  }
+}
+
+/// A product with few rows of A, or a small B: both operands are read where
+/// they are, except for columns that do not fill a vector.
 template <class W>
 void directProduct(Matrix<const W> a, Matrix<const W> b, Matrix<W> c, int64_t m,
                    int64_t n, int64_t k) {
   constexpr int lanes = VectorOf<W>::lanes;
+  constexpr int Cols = TileVectors * lanes;
   constexpr int64_t depthBlock = depthBlockOf<W>();
-  int64_t tiles = (m + TileRows - 1) / TileRows;
-  int64_t height = (m + tiles - 1) / tiles;
+  int64_t height = tileHeight(m);
   int64_t full = n / lanes * lanes;
   for (int64_t k0 = 0; k0 < k; k0 += depthBlock) {
     int64_t depth = minOf(depthBlock, k - k0);
     for (int64_t j = 0; j < full;) {
-      bool wide = full - j >= TileVectors * lanes;
+      bool wide = full - j >= Cols;
       for (int64_t i = 0; i < m; i += height) {
         int64_t rows = minOf(height, m - i);
         if (wide)
           directTile<W, TileVectors>(a.block(i, k0), &b.at(k0, j), b.rowStride,
-                                     c.block(i, j), rows, depth, k0 != 0);
+                                     c.block(i, j), rows, Cols, depth, k0 != 0);
         else
           directTile<W, 1>(a.block(i, k0), &b.at(k0, j), b.rowStride,
-                           c.block(i, j), rows, depth, k0 != 0);
+                           c.block(i, j), rows, lanes, depth, k0 != 0);
       }
-      j += wide ? TileVectors * lanes : lanes;
+      j += wide ? Cols : lanes;
     }
   }
   if (full < n)
-    packedProduct<W>(a, b.block(0, full), c.block(0, full), m, n - full, k);
+    panelProduct<W>(a, b.block(0, full), c.block(0, full), m, n - full, k);
 }
 
 /// The fastest of the above for one thread.
@@ -446,10 +503,15 @@ template <class W, class S, class O>
 void serialProduct(Matrix<const S> a, Matrix<const S> b, Matrix<O> c, int64_t m,
                    int64_t n, int64_t k) {
   if constexpr (std::is_floating_point<W>::value && SameType<W, S>::value &&
-                SameType<W, O>::value)
-    if (m <= DirectRows && b.colStride == 1 &&
-        k * n * int64_t(sizeof(W)) <= DirectBytes)
+                SameType<W, O>::value) {
+    int64_t bytes = k * n * int64_t(sizeof(W));
+    if (b.colStride == 1 && (m <= TileRows || bytes <= CachedBytes ||
+                             (m <= DirectRows && bytes <= DirectBytes)))
       return directProduct<W>(a, b, c, m, n, k);
+    if (n <= DirectPanels * TileVectors * VectorOf<W>::lanes &&
+        a.colStride == 1)
+      return panelProduct<W>(a, b, c, m, n, k);
+  }
   packedProduct<W>(a, b, c, m, n, k);
 }
 

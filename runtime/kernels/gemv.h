@@ -22,6 +22,22 @@ inline typename VectorOf<W>::type loadVector(const S *src) {
   return v;
 }
 
+/// The sum of the lanes, in halves; a template, since shuffles want constants.
+template <class W, int width = VectorOf<W>::lanes / 2>
+inline W sumOfLanes(typename VectorOf<W>::type v) {
+  if constexpr (width == 0) {
+    return v[0];
+  } else {
+    typedef typename BitsOfSize<sizeof(W)>::type U;
+    constexpr int lanes = VectorOf<W>::lanes;
+    typename VectorOf<U>::type other;
+#pragma GCC unroll 64
+    for (int l = 0; l < lanes; ++l)
+      other[l] = U((l + width) % lanes);
+    return sumOfLanes<W, width / 2>(v + __builtin_shuffle(v, other));
+  }
+}
+
 /// Dot products of Rows rows of `a` (unit column stride) with x.
 template <class W, int Rows, class S>
 inline void rowDots(const S *a, int64_t rowStride, const W *x, int64_t k,
@@ -42,16 +58,17 @@ inline void rowDots(const S *a, int64_t rowStride, const W *x, int64_t k,
       for (int r = 0; r < Rows; ++r)
         acc[r][c] += loadVector<W>(a + r * rowStride + i + c * lanes) * xv;
     }
+  for (; i + lanes <= k; i += lanes) {
+    V xv = *reinterpret_cast<const V *>(x + i);
+#pragma GCC unroll 4
+    for (int r = 0; r < Rows; ++r)
+      acc[r][0] += loadVector<W>(a + r * rowStride + i) * xv;
+  }
   for (int r = 0; r < Rows; ++r) {
     V sum = acc[r][0];
     for (int c = 1; c < Chains; ++c)
       sum += acc[r][c];
-    W lanesOf[lanes];
-    memcpy(lanesOf, &sum, sizeof sum);
-    for (int width = lanes / 2; width; width /= 2)
-      for (int l = 0; l < width; ++l)
-        lanesOf[l] = W(lanesOf[l] + lanesOf[l + width]);
-    W total = lanesOf[0];
+    W total = sumOfLanes<W>(sum);
     for (int64_t j = i; j < k; ++j)
       total = W(total + W(convert<W>(a[r * rowStride + j]) * x[j]));
     out[r] = total;
@@ -132,11 +149,16 @@ W longDot(const S *a, int64_t stride, const W *x, int64_t k) {
 template <class W, class S, class O>
 void gemv(Matrix<const S> a, const S *x, int64_t xStride, O *y, int64_t yStride,
           int64_t m, int64_t k, bool parallel) {
+  const bool inPlace = SameType<W, S>::value && xStride == 1;
   W small[256];
-  Scratch<W> large(k > 256 ? k : 0);
-  W *xw = k > 256 ? large : small;
-  for (int64_t i = 0; i < k; ++i)
-    xw[i] = convert<W>(x[i * xStride]);
+  Scratch<W> large(k > 256 && !inPlace ? k : 0);
+  const W *xw = reinterpret_cast<const W *>(x);
+  if (!inPlace) {
+    W *copy = k > 256 ? large : small;
+    for (int64_t i = 0; i < k; ++i)
+      copy[i] = convert<W>(x[i * xStride]);
+    xw = copy;
+  }
   if (m == 1 && k > (1 << 14)) {
     *y = convert<O>(longDot<W>(a.data, a.colStride, xw, k));
     return;
