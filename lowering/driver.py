@@ -229,7 +229,8 @@ class Lowering:
             self.observer(stage_name, step, self.text)
 
     def _run_stage_passes(self, following: Stage) -> None:
-        self.run_passes(self.pipeline.passes[following.name], following.name)
+        passes = self.pipeline.for_target(following.name, masks=self.target.masks)
+        self.run_passes(passes, following.name)
 
     def _translate(self) -> None:
         from .cpu import LlvmModule

@@ -29,6 +29,11 @@ class Pipeline(NamedTuple):
         value = str(masks).lower()
         return tuple([p.replace("%masks", value) for p in self.passes[stage]])
 
+    def for_target(self, stage: str, *, masks: bool) -> tuple[str, ...]:
+        """The passes of `stage` for a target that can mask memory accesses, or one that cannot."""
+        value = str(masks).lower()
+        return tuple([p.replace("%masks", value) for p in self.passes[stage]])
+
     def describe(self) -> str:
         """The whole pipeline as text, one pass a line."""
         lines = [f"{self.name}: {self.description}"]
@@ -80,14 +85,8 @@ _LLVM_DIALECT = (
     "expand-strided-metadata",
     "lower-affine",
     "convert-scf-to-cf",
-    "convert-math-to-llvm",
     "convert-complex-to-standard",
-    "convert-complex-to-llvm",
-    "convert-arith-to-llvm",
-    "convert-index-to-llvm",
-    "finalize-memref-to-llvm{use-generic-functions=true}",
-    "convert-func-to-llvm{use-bare-ptr-memref-call-conv=1}",
-    "convert-cf-to-llvm",
+    "lingon-to-llvm",
     "reconcile-unrealized-casts",
     "lingon-add-entry",
 )

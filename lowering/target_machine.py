@@ -21,6 +21,12 @@ class Target(NamedTuple):
     cpu: str
     features: str
 
+    @property
+    def masks(self) -> bool:
+        """Whether loads and stores of vectors of any element type can be masked."""
+        enabled = {f[1:]: f[0] == "+" for f in self.features.split(",") if f}
+        return enabled.get("avx512bw", False) or enabled.get("sve", False)
+
 
 @functools.cache
 def host_target() -> Target:

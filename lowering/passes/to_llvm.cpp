@@ -1,0 +1,75 @@
+//===- to_llvm.cpp - everything to the llvm dialect in one conversion -----===//
+//
+// The conversions of arith, math, complex, index, memref, func and cf as one:
+// each alone walks the whole module, converts types at its borders back and
+// forth, and leaves casts behind. Functions take bare pointers. What
+// lingon-loop-hints said of loops is put where the translation looks for it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Registration.h"
+
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ComplexToLLVM/ComplexToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
+#include "mlir/Conversion/IndexToLLVM/IndexToLLVM.h"
+#include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
+#include "mlir/Conversion/LLVMCommon/LoweringOptions.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Transforms/DialectConversion.h"
+
+using namespace mlir;
+
+namespace {
+
+struct ToLLVMPass : public PassWrapper<ToLLVMPass, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ToLLVMPass)
+  StringRef getArgument() const final { return "lingon-to-llvm"; }
+  StringRef getDescription() const final {
+    return "convert what is left to the llvm dialect";
+  }
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<LLVM::LLVMDialect>();
+  }
+
+  void runOnOperation() override {
+    MLIRContext *context = &getContext();
+    LowerToLLVMOptions options(context);
+    options.useBarePtrCallConv = true;
+    options.useGenericFunctions = true;
+    LLVMTypeConverter converter(context, options);
+    RewritePatternSet patterns(context);
+    SymbolTableCollection symbols;
+    arith::populateCeilFloorDivExpandOpsPatterns(patterns);
+    arith::populateArithToLLVMConversionPatterns(converter, patterns);
+    populateMathToLLVMConversionPatterns(converter, patterns);
+    populateComplexToLLVMConversionPatterns(converter, patterns);
+    index::populateIndexToLLVMConversionPatterns(converter, patterns);
+    populateFinalizeMemRefToLLVMConversionPatterns(converter, patterns,
+                                                   &symbols);
+    populateFuncToLLVMConversionPatterns(converter, patterns, &symbols);
+    cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
+    LLVMConversionTarget target(*context);
+    if (failed(applyPartialConversion(getOperation(), target,
+                                      std::move(patterns))))
+      return signalPassFailure();
+
+    StringAttr hint = StringAttr::get(context, "llvm.loop_annotation");
+    getOperation().walk([&](LLVM::BrOp branch) {
+      if (auto annotation = dyn_cast_or_null<LLVM::LoopAnnotationAttr>(
+              branch->removeDiscardableAttr(hint)))
+        branch.setLoopAnnotationAttr(annotation);
+    });
+  }
+};
+
+} // namespace
+
+LINGON_REGISTER_PASS(ToLLVMPass)
