@@ -29,11 +29,6 @@ class Pipeline(NamedTuple):
         value = str(masks).lower()
         return tuple([p.replace("%masks", value) for p in self.passes[stage]])
 
-    def for_target(self, stage: str, *, masks: bool) -> tuple[str, ...]:
-        """The passes of `stage` for a target that can mask memory accesses, or one that cannot."""
-        value = str(masks).lower()
-        return tuple([p.replace("%masks", value) for p in self.passes[stage]])
-
     def describe(self) -> str:
         """The whole pipeline as text, one pass a line."""
         lines = [f"{self.name}: {self.description}"]
@@ -78,7 +73,7 @@ _LOOPS = (
     "lingon-outline-kernels",
     "lingon-merge-functions",
     "lingon-expand-math",
-    # "lingon-loop-hints{masks=%masks}",
+    "lingon-loop-hints{masks=%masks}",
 )
 _LLVM_DIALECT = (
     "lingon-lower-kernels",
