@@ -74,14 +74,13 @@ if TYPE_CHECKING:
     )
     from lingon.frontend.core.mesh import (
         NamedSharding as NamedSharding,
-        PartitionSpec as P,  # noqa: F401
+        PartitionSpec as _PartitionSpec,
         make_mesh as make_mesh,
         set_mesh as set_mesh,
     )
     from lingon.frontend.jacobians import (
         hessian as hessian,
         jacfwd as jacfwd,
-        jacrev as jacobian,  # noqa: F401
         jacrev as jacrev,
     )
     from lingon.frontend.placement import (
@@ -132,6 +131,9 @@ if TYPE_CHECKING:
     from lingon.install import (
         install_as_jax as install_as_jax,
     )
+
+    P = _PartitionSpec
+    jacobian = jacrev
 
 assert _primitives and _plans  # what transformations and eager calls stand on
 # its import gives arrays their operators and methods

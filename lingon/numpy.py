@@ -264,7 +264,6 @@ if TYPE_CHECKING:
     from lingon.frontend.numpy.scalar_types import (
         ComplexWarning as ComplexWarning,
         bfloat16 as bfloat16,
-        bool_ as bool,  # noqa: F401
         bool_ as bool_,
         cdouble as cdouble,
         character as character,
@@ -468,6 +467,8 @@ if TYPE_CHECKING:
         kaiser as kaiser,
     )
 
+    bool = bool_
+
 pi, e, inf, nan = _math.pi, _math.e, _math.inf, _math.nan
 euler_gamma = 0.5772156649015329
 newaxis = None
@@ -551,7 +552,9 @@ _sources = {
     "windows": "bartlett blackman hamming hanning kaiser",
 }
 
-__getattr__, __dir__, _names = _lazy_names(
+_function, __dir__, _names = _lazy_names(
     __name__, {f"lingon.frontend.numpy.{file}": names for file, names in _sources.items()}
 )
+if not TYPE_CHECKING:  # which would take any name to be there
+    __getattr__ = _function
 __all__ = [*_names, "e", "euler_gamma", "inf", "nan", "newaxis", "pi"]

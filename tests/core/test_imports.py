@@ -44,13 +44,16 @@ def typed(module: str) -> dict[str, tuple[str, str]]:
     for node in ast.parse(path.read_text()).body:
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             for line in node.body:
+                if isinstance(line, ast.Assign):  # another name for one of them
+                    found[line.targets[0].id] = found[line.value.id]
+                    continue
                 assert isinstance(line, ast.ImportFrom)
                 for alias in line.names:
                     assert alias.asname, (
                         f"{module}: {alias.name} is no public name to type checkers"
                     )
                     found[alias.asname] = (line.module, alias.name)
-    return found
+    return {name: source for name, source in found.items() if not name.startswith("_")}
 
 
 @pytest.mark.parametrize("module", LATE)
