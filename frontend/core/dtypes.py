@@ -253,13 +253,16 @@ def dtype_named(name: str) -> Any:
     """The dtype whose `dtype_name` is `name`. ValueError if there is none."""
     if name == "float0":
         return float0
-    for kind in ExtendedDType.__subclasses__():
-        if kind.name == name:
-            return kind()
     try:
         return np.dtype(name)
     except TypeError:
-        raise ValueError(f"there is no dtype {name!r}") from None
+        from .primitive import registry
+
+        registry.complete()  # extended dtypes are declared with their primitives
+    for kind in ExtendedDType.__subclasses__():
+        if kind.name == name:
+            return kind()
+    raise ValueError(f"there is no dtype {name!r}")
 
 
 # --- promotion -----------------------------------------------------------------------------

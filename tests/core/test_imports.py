@@ -122,6 +122,11 @@ assert dict.__len__(registry) > early
     assert all(isinstance(p, Primitive) for p in registry.values())
 
 
+def test_dtypes_of_keys_are_known_by_name() -> None:
+    named = "from lingon.frontend.core.dtypes import dtype_named; print(dtype_named('key<fry>'))"
+    assert run(f"import lingon; {named}") == "key<fry>\n"
+
+
 def test_operators_and_methods_have_their_names_from_the_start() -> None:
     assert array_methods
     own = set(vars(Tracer))
