@@ -28,6 +28,7 @@ def run(program: str, **environment: str) -> str:
     done = subprocess.run(
         [sys.executable, "-c", program],
         env={**os.environ, **environment},
+        cwd=Path(__file__).parent,  # not where the source tree would be found
         capture_output=True,
         text=True,
         timeout=120,
