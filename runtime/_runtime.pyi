@@ -280,7 +280,11 @@ LARGE_SIZE: int
 
 class EagerFunction:
     def __init__(
-        self, fun: Callable[..., Any], miss: Callable[..., Any], numbers: bool = False
+        self,
+        fun: Callable[..., Any],
+        miss: Callable[..., Any],
+        numbers: bool = False,
+        sizes: bool = False,
     ) -> None: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def cache_size(self) -> int: ...

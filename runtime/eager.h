@@ -103,6 +103,7 @@ struct FunctionObject {
   PyObject *fun;
   PyObject *miss; ///< (args, kwargs, operands, large)
   bool numbers;   ///< Python numbers are operands
+  bool sizes;     ///< integers may be sizes of results
   std::unordered_multimap<uint64_t, Entry *> *entries;
 };
 

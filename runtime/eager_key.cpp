@@ -251,6 +251,12 @@ Outcome makeKey(FunctionObject *self, Key &key, PyObject *const *args,
       if (outcome != Outcome::Known)
         return outcome;
     }
+  if (self->sizes)
+    for (size_t i = 0; i < numArgs + (kwnames ? size_t(Py_SIZE(kwnames)) : 0);
+         ++i)
+      if (PyLong_CheckExact(args[i]))
+        key.large |=
+            PyLong_AsLong(args[i]) > largeSize; // it fits: it has a key
   uint64_t hash = key.words.size();
   for (uint64_t word : key.words)
     pytree::hashCombine(hash, word);

@@ -18,12 +18,12 @@ std::unordered_set<FunctionObject *> &liveFunctions() {
 }
 
 PyObject *create(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-  static const char *names[] = {"fun", "miss", "numbers", nullptr};
+  static const char *names[] = {"fun", "miss", "numbers", "sizes", nullptr};
   PyObject *fun, *miss;
-  int numbers = 0;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|p:EagerFunction",
+  int numbers = 0, sizes = 0;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|pp:EagerFunction",
                                    const_cast<char **>(names), &fun, &miss,
-                                   &numbers))
+                                   &numbers, &sizes))
     return nullptr;
   if (!PyCallable_Check(fun) || !PyCallable_Check(miss)) {
     PyErr_SetString(PyExc_TypeError,
@@ -40,6 +40,7 @@ PyObject *create(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
   Py_INCREF(miss);
   self->miss = miss;
   self->numbers = numbers != 0;
+  self->sizes = sizes != 0;
   self->entries = new std::unordered_multimap<uint64_t, Entry *>();
   liveFunctions().insert(self);
   return object;
@@ -146,7 +147,7 @@ PyGetSetDef getset[] = {{"__dict__", PyObject_GenericGetDict,
                         {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 const char docstring[] =
-    "EagerFunction(fun, miss, numbers=False)\n--\n\n"
+    "EagerFunction(fun, miss, numbers=False, sizes=False)\n--\n\n"
     "A function of the library: calls `fun`, or a program in its place.\n\n"
     "Arrays, ndarrays and NumPy numbers, and with `numbers` Python numbers, "
     "are\n"
@@ -159,7 +160,9 @@ const char docstring[] =
     "(program, out_tree, kept, wrappers), where `kept` are the positions "
     "among\n"
     "the operands of the program's inputs and `wrappers` is None or has for\n"
-    "each result a function to call on it, or None.";
+    "each result a function to call on it, or None. With `sizes`, a large "
+    "integer\n"
+    "makes a call large.";
 
 PyType_Slot slots[] = {{Py_tp_new, (void *)create},
                        {Py_tp_dealloc, (void *)dealloc},

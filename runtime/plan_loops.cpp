@@ -288,6 +288,25 @@ struct Product {
   }
 };
 
+/// 16-bit floats, which are only converted.
+struct Bfloat16 {
+  uint16_t bits;
+  operator float() const { return fromBits<float>(uint32_t(bits) << 16); }
+  static Bfloat16 of(float x) {
+    uint32_t b = bitsOf(x);
+    uint32_t nearest = (b + 0x7fff + ((b >> 16) & 1)) >> 16;
+    return {uint16_t(x == x ? nearest : (b >> 16) | 0x40)};
+  }
+};
+struct Narrow {
+  static float apply(Bfloat16 x, float) { return x; }
+  static Bfloat16 apply(float x, Bfloat16) { return Bfloat16::of(x); }
+#ifdef __FLT16_MAX__
+  static float apply(_Float16 x, float) { return float(x); }
+  static _Float16 apply(float x, _Float16) { return _Float16(x); }
+#endif
+};
+
 /// Registers loops for a list of dtypes.
 struct Register {
   template <class F, class T>
@@ -343,6 +362,12 @@ struct Register {
     PlanLoop("sign_float64", unaryLoop<Sign, double, double>);
     PlanLoop("sign_int32", unaryLoop<Sign, int32_t, int32_t>);
     PlanLoop("sign_int64", unaryLoop<Sign, int64_t, int64_t>);
+    PlanLoop("cast_bfloat16_float32", unaryLoop<Narrow, Bfloat16, float>);
+    PlanLoop("cast_float32_bfloat16", unaryLoop<Narrow, float, Bfloat16>);
+#ifdef __FLT16_MAX__
+    PlanLoop("cast_float16_float32", unaryLoop<Narrow, _Float16, float>);
+    PlanLoop("cast_float32_float16", unaryLoop<Narrow, float, _Float16>);
+#endif
     castsFrom<bool>("bool");
     castsFrom<int8_t>("int8");
     castsFrom<int16_t>("int16");

@@ -460,7 +460,7 @@ def iota(n: int, dtype: Any) -> Any:
     return registry["iota"].bind(dtype=dtype, shape=(n,), dimension=0, sharding=None)
 
 
-@eager_function
+@eager_function(sizes=True)
 @placed
 def arange(
     start: Any,
@@ -577,7 +577,7 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis:
     return convert(out, out_dtype)
 
 
-@eager_function
+@eager_function(sizes=True)
 @placed
 def linspace(
     start: Any,
@@ -618,7 +618,7 @@ def linspace(
     )
 
 
-@eager_function
+@eager_function(sizes=True)
 def logspace(
     start: Any,
     stop: Any,
@@ -638,7 +638,7 @@ def logspace(
     return out if dt is None else convert(out, dt)
 
 
-@eager_function
+@eager_function(sizes=True)
 def geomspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
 ) -> Any:

@@ -34,7 +34,7 @@ def _nonnegative(n: Any, who: str, name: str) -> int:
     return i
 
 
-@eager_function
+@eager_function(sizes=True)
 def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = None) -> Any:
     """An N x M matrix with ones on the k-th diagonal."""
     _check_device(device)
@@ -48,7 +48,7 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = N
     return convert(registry["eq"].bind(shifted, j), dt)
 
 
-@eager_function
+@eager_function(sizes=True)
 def identity(n: Any, dtype: Any = None) -> Any:
     """The identity matrix."""
     return eye(n, dtype=dtype)
@@ -59,7 +59,7 @@ def _tri_mask(shape: Sequence[int], k: int) -> Any:
     return registry["ge"].bind(i, _iota2(shape, len(shape) - 1))
 
 
-@eager_function
+@eager_function(sizes=True)
 def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
     """Ones at and below the k-th diagonal, zeros above."""
     n = _nonnegative(N, "jnp.tri", "N")

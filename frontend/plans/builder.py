@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...runtime import LARGE_SIZE, ArrayImpl, Executable, Plan, has_ufunc_loop
+from ...runtime import LARGE_SIZE, ArrayImpl, Executable, Plan, has_plan_loop, has_ufunc_loop
 from ..core import dtypes, eager
 from ..core.avals import ShapedArray
 from ..core.jaxpr import ClosedJaxpr
@@ -127,6 +127,13 @@ def plans(*names: str) -> Callable[[Rule], Rule]:
 
     return register
 
+
+_NARROW = (np.dtype(np.float16), dtypes.bfloat16)
+#: Primitives that are not elementwise, or not declared so, and compute 16-bit floats as float32.
+computed_wide = frozenset(
+    "reduce_sum reduce_prod reduce_max reduce_min argmax argmin cumsum cumprod cummax cummin "
+    "dot_general integer_pow add_any round".split()
+)
 
 #: primitive name -> its parameter that is a jaxpr which it only calls.
 called: dict[str, str] = {
@@ -309,7 +316,7 @@ class Builder:
         saved = len(self.steps)
         if rule is not None:
             try:
-                made = rule(self, ins, params, avals)
+                made = self._by_rule(rule, primitive, ins, params, avals)
                 outs = list(made) if primitive.multiple_results else [made]
                 # A result that has the memory of an operand is another array.
                 return [o.again() if any(o is v for v in ins) else o for o in outs]
@@ -320,6 +327,34 @@ class Builder:
         if extended:
             raise NoPlan(f"{name} of typed keys")
         return self._reference(primitive, ins, params, avals)
+
+    def cast(self, v: View, dtype: Any) -> View:
+        """Converted by a loop of runtime/plan_loops.cpp."""
+        if v.dtype == dtype:
+            return v
+        name = f"cast_{v.dtype.name}_{dtype.name}"
+        if not has_plan_loop(name):
+            raise NoPlan(f"no loop {name}")
+        return self.elementwise(name, [v], dtype)
+
+    def _by_rule(
+        self, rule: Rule, primitive: Primitive, ins: list[View], params: dict, avals: list[Any]
+    ) -> Any:
+        """The rule's result; where references compute 16-bit floats as float32, so does it."""
+        wide = np.dtype(np.float32)
+        narrow = any(v.dtype in _NARROW for v in ins)
+        if not narrow or not (
+            hasattr(primitive.reference, "ufunc") or primitive.name in computed_wide
+        ):
+            return rule(self, ins, params, avals)
+        ins = [self.cast(v, wide) if v.dtype in _NARROW else v for v in ins]
+        wanted = [a.update(dtype=wide) if a.dtype in _NARROW else a for a in avals]
+        made = rule(self, ins, params, wanted)
+        several = primitive.multiple_results
+        outs = [
+            self.cast(v, a.dtype) for v, a in zip(made if several else [made], avals, strict=True)
+        ]
+        return outs if several else outs[0]
 
     def _program(
         self, closed: ClosedJaxpr, params: dict, ins: list[View], avals: list[Any]

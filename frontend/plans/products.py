@@ -7,7 +7,9 @@ from typing import Any
 from ...runtime import prepare_kernels
 from .builder import Builder, NoPlan, View, plans
 
-_KERNEL = ("float32", "float64", "int32", "int64", "uint32", "complex64", "complex128")
+_KERNEL = (
+    "float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64 complex64 complex128".split()
+)
 
 
 @plans("dot_general")

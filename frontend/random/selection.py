@@ -75,7 +75,7 @@ def _shuffle(key: Any, x: Any, axis: int) -> Any:
     return x
 
 
-@eager_function
+@eager_function(sizes=True)
 def permutation(
     key: Any, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Any = None
 ) -> Any:
@@ -98,7 +98,7 @@ def permutation(
     return searching.take(y, order, axis=axis, unique_indices=True)
 
 
-@eager_function
+@eager_function(sizes=True)
 def choice(
     key: Any,
     a: Any,

@@ -34,6 +34,7 @@ def arrays() -> dict[str, Any]:
         "u": jnp.asarray(rng.integers(0, 200, 10).astype(np.uint8)),
         "b": jnp.asarray(rng.integers(0, 2, 10).astype(bool)),
         "h": jnp.asarray(rng.normal(size=10).astype(np.float16)),
+        "g": jnp.asarray(rng.normal(size=10).astype(np.float32)).astype(jnp.bfloat16),
         "c": jnp.asarray((rng.normal(size=6) + 1j * rng.normal(size=6)).astype(np.complex64)),
         "t": jnp.asarray(rng.normal(size=(2, 3, 4)).astype(np.float32)),
         "key": random.PRNGKey(3),
@@ -76,6 +77,9 @@ random.bits(key, (3,)); random.permutation(typed, m); random.exponential(key, (4
 lax.add(x, y); lax.rsqrt(abs(x)); lax.dynamic_slice(m, (1, 1), (2, 3)); lax.dynamic_update_slice(x, y[:3], (8,))
 lax.reduce_sum(m, (0,)); lax.rev(m, (0, 1)); lax.top_k(x, 3); lax.clamp(-0.5, x, 0.5); lax.population_count(k)
 lax.pad(x, 0.0, [(1, -2, 1)]); lax.integer_pow(x, 5); lax.erf_inv(x / 10); lax.round(x, lax.RoundingMethod.AWAY_FROM_ZERO)
+h + h; h * 3; -h; h / 7; jnp.exp(h); jnp.tanh(h); jnp.mean(h); jnp.max(h); jnp.argmin(h); jnp.cumsum(h); h @ h; h < 0
+g + g; g * 3; -g; g / 7; jnp.exp(g); jnp.tanh(g); jnp.mean(g); jnp.sum(g); jnp.argmax(g); jnp.cumsum(g); g @ g; g == 0
+h.astype(jnp.bfloat16); g.astype(jnp.int32); k.astype(jnp.bfloat16); x.astype(jnp.bfloat16); jax.nn.softmax(g); u @ u
 lax.shift_right_logical(k, k); lax.cumlogsumexp(x); lax.select(b, x, y); lax.concatenate([m, m], 1); lax.rem(k, k)
 """
 CASES = [e.strip() for line in EXPRESSIONS.splitlines() for e in line.split(";") if e.strip()]
@@ -271,6 +275,12 @@ def test_large_arrays_are_compiled_at_the_first_call() -> None:
     assert runs[0] == 1
     g, _ = counted(lambda shape: jnp.ones(shape) * 2)
     assert g((LARGE_SIZE, 2))[0, 0] == 2 and g.num_programs() == 1
+
+
+def test_large_sizes_are_compiled_at_the_first_call(fresh: None) -> None:
+    assert jnp.arange(LARGE_SIZE + 5)[-1] == LARGE_SIZE + 4
+    assert jnp.arange.num_programs() == 1
+    assert jnp.arange(5)[-1] == 4 and jnp.arange.num_programs() == 1
 
 
 def test_threads() -> None:
