@@ -65,6 +65,11 @@ SmallVector<ArrayRef<int64_t>> parallelLoops(lingon::KernelCallOp call) {
   return loops;
 }
 
+/// Where a group ends: after so many members, and after so many operations in a
+/// row that are none. Else the time grows with the square of the program.
+constexpr size_t kMostMembers = 64;
+constexpr size_t kMostOthers = 200;
+
 struct Member {
   Operation *op;
   /// For each axis of the group: the loop of a linalg.generic, or the position
@@ -174,7 +179,10 @@ Group ProductFuser::grow(lingon::KernelCallOp seed, unsigned operand) {
   group.axes[seed.getResults()[0]] = dims;
   group.members.push_back(first);
   group.calls = 1;
+  size_t members = 1, others = 0;
   for (Operation *op = seed->getNextNode(); op; op = op->getNextNode()) {
+    if (members == kMostMembers || others == kMostOthers)
+      break;
     bool reads = false, late = false;
     for (Value value : usedValues(op)) {
       reads |= group.has(value);
@@ -184,6 +192,8 @@ Group ProductFuser::grow(lingon::KernelCallOp seed, unsigned operand) {
     }
     if (late || (reads && !join(group, op)))
       group.after.insert(op);
+    others = group.members.size() == members ? others + 1 : 0;
+    members = group.members.size();
   }
   return group;
 }

@@ -2,8 +2,10 @@
 //
 // The conversions of arith, math, complex, index, memref, func and cf as one:
 // each alone walks the whole module, converts types at its borders back and
-// forth, and leaves casts behind. Functions take bare pointers. What
-// lingon-loop-hints said of loops is put where the translation looks for it.
+// forth, and leaves casts behind. Functions take bare pointers. Descriptors of
+// buffers are taken apart where they are known, so that the translation and
+// LLVM see less than half as many operations. What lingon-loop-hints said of
+// loops is put where the translation looks for it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -61,12 +63,62 @@ struct ToLLVMPass : public PassWrapper<ToLLVMPass, OperationPass<ModuleOp>> {
                                       std::move(patterns))))
       return signalPassFailure();
 
+    foldDescriptors();
     StringAttr hint = StringAttr::get(context, "llvm.loop_annotation");
     getOperation().walk([&](LLVM::BrOp branch) {
       if (auto annotation = dyn_cast_or_null<LLVM::LoopAnnotationAttr>(
               branch->removeDiscardableAttr(hint)))
         branch.setLoopAnnotationAttr(annotation);
     });
+  }
+
+  /// What is taken out of a descriptor is what was put into it. Most
+  /// descriptors are then read by nobody, and go, together with the casts.
+  void foldDescriptors() {
+    SmallVector<Operation *> parts;
+    getOperation().walk([&](Operation *op) {
+      if (auto extract = dyn_cast<LLVM::ExtractValueOp>(op)) {
+        if (Value value = partOf(extract))
+          extract.getResult().replaceAllUsesWith(value);
+        parts.push_back(op);
+      } else if (isa<LLVM::InsertValueOp, LLVM::PoisonOp,
+                     UnrealizedConversionCastOp>(op)) {
+        parts.push_back(op);
+      }
+    });
+    for (Operation *op : llvm::reverse(parts))
+      if (op->use_empty())
+        op->erase();
+  }
+
+  static Value partOf(LLVM::ExtractValueOp extract) {
+    Value container = extract.getContainer();
+    for (;;) {
+      // A descriptor that was cast to a memref and back.
+      if (auto back = container.getDefiningOp<UnrealizedConversionCastOp>()) {
+        if (back->getNumOperands() != 1)
+          return {};
+        auto there =
+            back.getOperand(0).getDefiningOp<UnrealizedConversionCastOp>();
+        if (!there || there->getNumOperands() != 1 ||
+            there.getOperand(0).getType() != container.getType())
+          return {};
+        container = there.getOperand(0);
+        continue;
+      }
+      auto insert = container.getDefiningOp<LLVM::InsertValueOp>();
+      if (!insert)
+        return {};
+      if (insert.getPosition() == extract.getPosition())
+        return insert.getValue();
+      // One is a part of the other: the types do not say which of them.
+      size_t common =
+          std::min(insert.getPosition().size(), extract.getPosition().size());
+      if (insert.getPosition().take_front(common) ==
+          extract.getPosition().take_front(common))
+        return {};
+      container = insert.getContainer();
+    }
   }
 };
 
