@@ -10,7 +10,7 @@ from .registry import ELEMENTWISE, emits
 from .scalar import ScalarBuilder
 from .structure import extract_slice, insert_slice
 from .types import ElementType, tensor_type
-from .values import SPLAT, Value
+from .values import SPLAT, VIEW, Value
 
 __all__: list[str] = []
 
@@ -184,6 +184,46 @@ def _components(ctx, indices: Value, count: int) -> list[Value] | None:
 
 # ---- scatter -----------------------------------------------------------------------------------
 
+
+def _changes(b: ScalarBuilder, name: str, old: str, new: str, t: ElementType) -> str | None:
+    """Whether a maximum or minimum may differ from `old`; None where it is not asked.
+
+    It seldom does, and what is not stored need not be waited for by the next read. Equal values count
+    as different: zeros have signs.
+    """
+    if name not in ("scatter-max", "scatter-min") or t.kind not in "fiu":
+        return None
+    kept = "gt" if name == "scatter-max" else "lt"
+    if t.kind == "f":
+        # Unordered operands change.
+        predicate = "ule" if kept == "gt" else "uge"
+        return b.cmpf(predicate, b.widen(old, t), b.widen(new, t), t.wide)
+    predicate = (
+        ("sl" if t.kind == "i" else "ul") if kept == "gt" else ("sg" if t.kind == "i" else "ug")
+    )
+    return b.cmpi(predicate + "e", old, new, t.register)
+
+
+def _reader(ctx, x: Value) -> Callable[[ScalarBuilder, list[str]], str]:
+    """``(builder, indices) -> register`` for single elements of `x`, which stays lazy."""
+    if x.kind == SPLAT:
+        return lambda b, at: x.name
+    dims: Sequence[int | None] = range(x.ndim)
+    base = x
+    if x.kind == VIEW:
+        base, dims = x.base, x.dims
+    if not base.shape:
+        name = ctx.scalar(base)
+        return lambda b, at: name
+    name = ctx.tensor(base)
+
+    def read(b: ScalarBuilder, at: list[str]) -> str:
+        where = [b.const(0, "index") if d is None else at[d] for d in dims]
+        return b.load(b(f"tensor.extract {name}[{', '.join(where)}] : {base.tensor_type}"), x.type)
+
+    return read
+
+
 _COMBINE = {
     "scatter-add": "add",
     "scatter-sub": "sub",
@@ -247,11 +287,17 @@ def _scatter(ctx, eqn, operand, indices, updates):
     along = dict(zip(batching, [int(d) for d in dims.scatter_indices_batching_dims], strict=True))
     clip = _mode(eqn.params) == "CLIP"
     combine = _combiner(ctx, eqn, t)
-    components = _components(ctx, indices, len(target))
-    index, update = ctx.tensor(indices), ctx.tensor(updates)
     # Without any dimension of size 1, so that it is plain which ones a slice drops.
     part_shape = tuple([updates.shape[u] for u in update_window if updates.shape[u] != 1])
     scalar = not part_shape
+    components = _components(ctx, indices, len(target))
+    if components is None:
+        index_at = _reader(ctx, indices)
+        readers = [(index_at, k) for k in range(len(target))]
+    else:
+        readers = [(_reader(ctx, part), 0) for part in components]
+    update_at = _reader(ctx, updates) if scalar else None
+    update = None if scalar else ctx.tensor(updates)
 
     def place(b: ScalarBuilder, loops: list[str]) -> tuple[list[str], str | None]:
         """Where the window of one index vector starts, and whether it is inside."""
@@ -259,17 +305,16 @@ def _scatter(ctx, eqn, operand, indices, updates):
         inside = None
         for d, position in along.items():
             offsets[d] = loops[position]
-        for k, d in enumerate(target):
-            name, type, column = index, indices.tensor_type, k
-            if components is not None:
-                name, type, column = components[k].name, components[k].tensor_type, 0
-            at = ", ".join([*loops, b.const(column, "index")])
-            element = b(f"tensor.extract {name}[{at}] : {type}")
-            wanted = _index(b, element, indices.type)
-            offsets[d] = _clamped(b, wanted, operand.shape[d] - sizes[d])
-            if not clip:
-                ok = b.cmpi("eq", wanted, offsets[d], "index")
-                inside = ok if inside is None else b.binary("arith.andi", inside, ok, "i1")
+        for (read, column), d in zip(readers, target, strict=True):
+            wanted = _index(b, read(b, [*loops, b.const(column, "index")]), indices.type)
+            last = operand.shape[d] - sizes[d]
+            if clip:
+                offsets[d] = _clamped(b, wanted, last)
+                continue
+            # As unsigned numbers, negative ones are the largest.
+            ok = b.cmpi("ule", wanted, b.const(last, "index"), "index")
+            inside = ok if inside is None else b.binary("arith.andi", inside, ok, "i1")
+            offsets[d] = wanted
         return offsets, inside
 
     def update_place(b: ScalarBuilder, loops: list[str]) -> list[str]:
@@ -280,13 +325,20 @@ def _scatter(ctx, eqn, operand, indices, updates):
 
     def put_element(current: str, loops: list[str], offsets: list[str]) -> str:
         b = ctx.scalars()
-        where = ", ".join(update_place(b, loops))
-        value = b(f"tensor.extract {update}[{where}] : {updates.tensor_type}")
+        value = update_at(b, update_place(b, loops))
         at = ", ".join(offsets)
         if combine is not None:
-            old = b(f"tensor.extract {current}[{at}] : {operand.tensor_type}")
-            value = b.store(combine(b, b.load(old, t), b.load(value, t)), t)
-        return ctx.op(f"tensor.insert {value} into {current}[{at}] : {operand.tensor_type}")
+            old = b.load(b(f"tensor.extract {current}[{at}] : {operand.tensor_type}"), t)
+            changes = _changes(b, eqn.primitive.name, old, value, t)
+            if changes is not None:
+                more = lambda: insert(combine(ctx.scalars(), old, value), current, at)  # noqa: E731
+                return when(changes, current, more)
+            value = combine(b, old, value)
+        return insert(value, current, at)
+
+    def insert(value: str, current: str, at: str) -> str:
+        stored = ctx.scalars().store(value, t)
+        return ctx.op(f"tensor.insert {stored} into {current}[{at}] : {operand.tensor_type}")
 
     def put_window(current: str, loops: list[str], offsets: list[str]) -> str:
         b = ctx.scalars()
@@ -320,11 +372,13 @@ def _scatter(ctx, eqn, operand, indices, updates):
         offsets, inside = place(ctx.scalars(), loops)
         if inside is None:
             return put(current, loops, offsets)
+        return when(inside, current, lambda: put(current, loops, offsets))
+
+    def when(condition: str, current: str, make: Callable[[], str]) -> str:
         with ctx.region() as lines:
-            result = put(current, loops, offsets)
-            ctx.raw(f"scf.yield {result} : {operand.tensor_type}")
+            ctx.raw(f"scf.yield {make()} : {operand.tensor_type}")
         name = ctx.name()
-        ctx.lines.append(f"{name} = scf.if {inside} -> ({operand.tensor_type}) {{")
+        ctx.lines.append(f"{name} = scf.if {condition} -> ({operand.tensor_type}) {{")
         ctx.lines.extend([*lines, "} else {"])
         ctx.raw(f"scf.yield {current} : {operand.tensor_type}")
         ctx.lines.append(f"}}{ctx.loc}")

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from emit_oracle import DTYPES, check, dtype, emitted, run
+from emit_oracle import DTYPES, check, dtype, emitted, normal, run
 from jax import lax
 
 MODES = ("clip", "fill", "promise_in_bounds")
@@ -189,3 +189,30 @@ def test_empty_indices_and_updates():
 def test_gather_fuses_with_its_consumers():
     text = emitted(lambda x, i: jnp.sin(x[i]) + 1, array((40, 30)), np.array([1, 2, 3]))
     assert text.count("linalg.generic") == 2  # the indices made non-negative, then all else
+
+
+@pytest.mark.parametrize("name", ["float32", "bfloat16", "int8", "uint16", "int64"])
+def test_scatters_of_extremes(name):
+    """Ties, zeros of both signs, NaN in old and new values, indices that occur again and again."""
+    rng = np.random.default_rng(0)
+    values = (
+        [0, 1, 3, 3, 2, 100] if name[0] in "ui" else [0.0, -0.0, 1, np.nan, -np.inf, np.inf, -2]
+    )
+    x, u = (np.asarray(rng.choice(values, n), dtype(name)) for n in (20, 200))
+    i = rng.integers(-25, 25, 200).astype(np.int32)
+    check(lambda x, i, u: (x.at[i].max(u), x.at[i].min(u), x.at[i].min(x[0])), x, i, u)
+    check(lambda x, i, u: x.at[i].max(u, mode="clip"), x, i, u)
+
+
+def test_scatters_of_lazy_values():
+    """Updates and indices that are broadcasts or indices along a dimension are never written."""
+    x, i = normal("float32", (30,)), np.arange(-35, 35, dtype=np.int32)
+    y = normal("float32", (30, 4))
+    check(
+        lambda x, i: (x.at[i].add(1.0), x.at[:5].set(x[0]), x.at[jnp.arange(30)[::-1]].add(x)), x, i
+    )
+    check(lambda x, i: x.at[i].add(jnp.arange(70, dtype=np.float32)), x, i)
+    check(lambda y, i: (y.at[i, 2].add(1.0), y.at[i[:, None], i[None, :4]].add(2.0)), y, i)
+    check(lambda x, i: jax.ops.segment_sum(jnp.ones(70), i, 7), x, i)
+    text = emitted(lambda i: jax.ops.segment_sum(jnp.ones(70), i, 7), i)
+    assert "tensor.empty() : tensor<70" not in text
