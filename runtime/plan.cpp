@@ -531,6 +531,7 @@ void construct(Plan *memory, nb::handle inAvals, nb::handle outAvals,
                nb::handle consts, nb::handle steps, nb::handle results,
                int64_t scratchBytes) {
   auto *self = new (memory) Plan();
+  std::vector<int64_t> constBytes;
   try {
     for (nb::handle item : inAvals)
       if (Aval *aval = internAvalOf(item.ptr()))
@@ -551,12 +552,14 @@ void construct(Plan *memory, nb::handle inAvals, nb::handle outAvals,
       array->buffer->retain();
       self->constBuffers.push_back(array->buffer);
       self->constPointers.push_back(array->data);
-      self->consts.push_back(item.inc_ref().ptr());
+      constBytes.push_back(array->aval->nbytes);
     }
     if (scratchBytes < 0)
       raise(PyExc_ValueError, "Plan: scratch_bytes must not be negative");
     self->scratchBytes = size_t(scratchBytes);
-    size_t known = self->consts.size() + self->inAvals.size();
+    // The memory is kept, not the arrays, which nobody else knows.
+    size_t numConsts = self->constPointers.size();
+    size_t known = numConsts + self->inAvals.size();
     for (nb::handle item : results) {
       std::string kind = nb::cast<std::string>(item[0]);
       PlanResult result{PlanResult::Kind::Made, 0};
@@ -565,13 +568,12 @@ void construct(Plan *memory, nb::handle inAvals, nb::handle outAvals,
             kind == "same" ? PlanResult::Kind::Same : PlanResult::Kind::Shared;
         result.buffer = nb::cast<uint32_t>(item[1]);
         if (result.buffer >= known ||
-            (kind == "same" && result.buffer < self->consts.size()))
+            (kind == "same" && result.buffer < numConsts))
           raise(PyExc_IndexError, "Plan: a result of no such buffer");
         size_t at = self->results.size();
-        int64_t bytes =
-            result.buffer < self->consts.size()
-                ? asArray(self->consts[result.buffer])->aval->nbytes
-                : self->inAvals[result.buffer - self->consts.size()]->nbytes;
+        int64_t bytes = result.buffer < numConsts
+                            ? constBytes[result.buffer]
+                            : self->inAvals[result.buffer - numConsts]->nbytes;
         if (at >= self->outAvals.size() || bytes != self->outAvals[at]->nbytes)
           raise(PyExc_ValueError, "Plan: a shared result of another size");
       } else {
