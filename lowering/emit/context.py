@@ -100,8 +100,9 @@ def inside(value: Value, at: Sequence[int]) -> tuple[list[int], Value]:
 class EmitContext(ModuleText):
     """Writes one function. Emitters get it as their first argument; see this folder's README."""
 
-    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, options: Mapping[str, Any] | None = None, *, locations: bool = True) -> None:
         super().__init__()
+        self.locations_wanted = locations
         self.options = options or {}  # what emitters may depend on beside the jaxpr
         self.where: Any = None  # source info of the equation being emitted
         self.collectives = 0  # number of collectives emitted so far
@@ -571,7 +572,11 @@ class EmitContext(ModuleText):
                 while value.parts is not None and dims is None:
                     at, value = inside(value, at)
                     name, type = value.name, value.tensor_type
-                if value.shape != tuple(size):
+                if value.kind == SPLAT and dims is None:
+                    stored = self.scalars().store(value.name, value.type)
+                    type = tensor_type(tuple(size), value.type.storage)
+                    name = self.fill(stored, size, value.type.storage)
+                elif value.shape != tuple(size):
                     small = tensor_type(tuple(size), value.type.storage)
                     name = self.op(
                         f"tensor.extract_slice {name}{list(at)} {list(size)} {[1] * len(size)} : "
@@ -746,7 +751,8 @@ class EmitContext(ModuleText):
     def _equation(self, eqn: Any, env: dict, counts: dict, outs: dict) -> None:
         name = eqn.primitive.name
         self.where = eqn.source_info
-        self.loc = self.location(eqn.source_info)
+        if self.locations_wanted:
+            self.loc = self.location(eqn.source_info)
         operands = [
             env[a] if (val := getattr(a, "val", _MISSING)) is _MISSING
             else self.literal(val, a.aval.dtype)

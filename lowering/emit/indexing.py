@@ -179,7 +179,9 @@ def _columns(ctx, indices: Value, count: int, dims: Sequence[int], shape) -> lis
 def _components(ctx, indices: Value, count: int) -> list[Value] | None:
     """The components of index vectors, where these are a concatenation of them."""
     axis, parts = indices.parts or (-1, [])
-    return list(parts) if axis == indices.ndim - 1 and len(parts) == count else None
+    if axis != indices.ndim - 1 or len(parts) != count or not all(p.name for p in parts):
+        return None
+    return list(parts)
 
 
 # ---- scatter -----------------------------------------------------------------------------------

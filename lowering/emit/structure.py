@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from .registry import emits
 from .types import tensor_type
-from .values import IOTA, SPLAT, VIEW, Value
+from .values import IOTA, SPLAT, TENSOR, VIEW, Value
 
 __all__ = ["insert_slice"]
 
@@ -196,6 +196,8 @@ def extract_slice(ctx, x: Value, offsets, sizes, strides=None) -> Value:
         return ctx.view(x, sizes, (None,) * x.ndim)
     strides = strides or (1,) * len(sizes)
     x, offsets = _part_of(x, offsets, sizes, strides)
+    if x.kind == SPLAT:
+        return ctx.view(x, sizes, (None,) * x.ndim)
     if x.shape == sizes and all(s == 1 for s in strides):
         return x
     name = ctx.tensor(x)
@@ -208,6 +210,7 @@ def extract_slice(ctx, x: Value, offsets, sizes, strides=None) -> Value:
 
 def _part_of(x: Value, offsets, sizes, strides) -> tuple[Value, list]:
     """The part of a concatenation that a slice lies in, and where; else `x` itself."""
+    found = x, list(offsets)
     while x.parts is not None:
         axis, parts = x.parts
         if not isinstance(offsets[axis], int):
@@ -217,11 +220,13 @@ def _part_of(x: Value, offsets, sizes, strides) -> tuple[Value, list]:
             if start >= 0 and last < part.shape[axis]:
                 offsets = [*offsets[:axis], start, *offsets[axis + 1 :]]
                 x = part
+                if x.name:
+                    found = x, list(offsets)
                 break
             start, last = start - part.shape[axis], last - part.shape[axis]
         else:
             break
-    return x, list(offsets)
+    return found
 
 
 def insert_slice(ctx, part: Value, into: Value, offsets, strides=None) -> Value:
@@ -289,7 +294,12 @@ def _flat(ctx, operands: Sequence[Value], axis: int) -> list[Value]:
     """The parts of operands that are concatenations along the same axis, in their place."""
     flat: list[Value] = []
     for v in operands:
-        if v.parts is not None and v.parts[0] == axis and len(v.parts[1]) <= MOST_PARTS:
+        if (
+            v.parts is not None
+            and v.parts[0] == axis
+            and len(v.parts[1]) <= MOST_PARTS
+            and all(p.kind == TENSOR and p.name for p in v.parts[1])
+        ):
             flat += v.parts[1]
         else:
             flat.append(v)
@@ -345,7 +355,30 @@ def _pad(ctx, eqn, operand, fill):
         part = extract_slice(ctx, operand, starts, sizes)
     if operand.kind == SPLAT and operand.name == background.name:
         return background
-    return insert_slice(ctx, part, background, offsets, strides)
+    result = insert_slice(ctx, part, background, offsets, strides)
+    if all(s == 1 for s in strides):
+        result.parts = _padded_parts(ctx, part, fill, shape, offsets)
+    return result
+
+
+def _padded_parts(
+    ctx, part: Value, fill: Value, whole: Sequence[int], offsets: Sequence[int]
+) -> tuple:
+    """What is padded as a concatenation: along one dimension, of parts that are such ones themselves."""
+    inner, shape = ctx.part(part), list(part.shape)
+    for d in reversed(range(part.ndim)):
+        low, high = offsets[d], whole[d] - offsets[d] - part.shape[d]
+        if not low and not high:
+            continue
+        parts = [inner]
+        for size, at in ((high, 1), (low, 0)):
+            if size:
+                border = (*shape[:d], size, *shape[d + 1 :])
+                parts.insert(at, ctx.view(fill, border, ()))
+        shape[d] = whole[d]
+        inner = ctx.new("", shape, part.type)  # has no tensor of its own
+        inner.parts = d, parts
+    return inner.parts
 
 
 @emits("rev")

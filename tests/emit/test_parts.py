@@ -51,6 +51,22 @@ def test_nested():
     check(lambda x: jnp.roll(x[:, None] * 1, 1, 0) * jnp.roll(x, 1, 0)[:, None], x)
 
 
+@pytest.mark.parametrize("name", ["float32", "int8", "bool", "bfloat16"])
+def test_padded(name):
+    x, s, small = normal(name, BIG), normal(name, ()), normal(name, (3, 2))
+    configs = (((1, 2, 0), (0, 0, 0)), ((0, 0, 0), (3, 0, 0)), ((1, 1, 0), (2, 3, 0)),
+        ((5, -2, 0), (-1, 4, 0)), ((0, 3, 1), (1, 0, 0)), ((200, 0, 0), (0, 100, 0)))  # fmt: skip
+    for c in configs:
+        check_exactly(
+            lambda x, s, c=c: jnp.where(lax.pad(x, s, c) == s, x[0, 0], lax.pad(x, s, c)), x, s
+        )
+    check_exactly(lambda x, s: lax.pad(x, s, configs[2])[1:97, 2:130] == x, x, s)
+    check_exactly(lambda x, s: lax.pad(x, s, configs[2])[:1, 5:9], x, s)
+    check_exactly(lambda x, s: lax.concatenate([lax.pad(x, s, configs[0]), x], 0) == s, x, s)
+    i = np.array([[0], [2], [1]], np.int32)
+    check_exactly(lambda t, i: t[tuple(jnp.pad(i, ((0, 0), (0, 1))).T)], small, i)
+
+
 def test_loops():
     x, v = normal("float32", BIG), normal("float32", (10_000,))
     laplace = lambda x: sum(jnp.roll(x, s, a) for s in (1, -1) for a in (0, 1)) - 4 * x
