@@ -19,7 +19,6 @@ from .emit.types import buffer_form, element_type
 from .errors import CompilationError
 from .llvm_c import libllvm_path, libmlir_path
 from .loader import load_object
-from .locations import strip_locations
 from .pipelines import Pipeline, pipeline
 from .target_machine import Target, host_target
 
@@ -119,9 +118,19 @@ class LoweredProgram(ProgramText):
         self._emit_ms = 1e3 * (time.perf_counter() - started)
 
     def emitted(self) -> EmittedModule:
-        """The module, written anew where its text was forgotten."""
-        return self._emitted or emit_module(
-            self.closed_jaxpr, name=ENTRY_FUNCTION, donated=self.donated, options=self._options
+        """The module without source locations, written anew where its text was forgotten.
+
+        Moving code in its file does not compile it anew.
+        """
+        return self._emitted or self._emit(locations=False)
+
+    def _emit(self, *, locations: bool) -> EmittedModule:
+        return emit_module(
+            self.closed_jaxpr,
+            name=ENTRY_FUNCTION,
+            donated=self.donated,
+            options=self._options,
+            locations=locations,
         )
 
     def jaxpr_text(self) -> str:
@@ -130,7 +139,7 @@ class LoweredProgram(ProgramText):
 
     def linalg_text(self) -> str:
         """The program as it was emitted, with source locations."""
-        return self.emitted().text
+        return self._emit(locations=True).text
 
     def compile(self) -> CompiledProgram:
         """Machine code for the CPU, from the compile cache if it is there.
@@ -140,7 +149,7 @@ class LoweredProgram(ProgramText):
         started = time.perf_counter()
         emitted = self.emitted()
         times = {"emit": self._emit_ms}
-        entry, hit = _object(emitted, self.pipeline, host_target(), self.name, self._options, times)
+        entry, hit = _object(self, emitted.text, host_target(), self._options, times)
         closed = self.closed_jaxpr
         result = CompiledProgram(
             self,
@@ -300,21 +309,19 @@ def compile_jaxpr(
 
 
 def _object(
-    emitted: EmittedModule,
-    chosen: Pipeline,
+    program: LoweredProgram,
+    text: str,
     target: Target,
-    name: str,
     options: Mapping[str, Any],
     times: dict[str, float],
 ) -> tuple[Entry, bool]:
-    text = strip_locations(emitted.text)
     cache = compile_cache(options)
     if cache is None:
-        return _compile(text, emitted, chosen, target, name, times), False
+        return _compile(program, text, target, times), False
     key = entry_key(
         {
             "program": text,
-            "pipeline": chosen.describe(),
+            "pipeline": program.pipeline.describe(),
             "toolchain": toolchain_fingerprint(),
             "triple": target.triple,
             "cpu": target.cpu,
@@ -324,35 +331,29 @@ def _object(
     entry = cache.get(key)
     if entry is not None:
         return entry, True
-    entry = _compile(text, emitted, chosen, target, name, times)
+    entry = _compile(program, text, target, times)
     cache.put(key, entry)
     return entry, False
 
 
-def _compile(
-    text: str,
-    emitted: EmittedModule,
-    chosen: Pipeline,
-    target: Target,
-    name: str,
-    times: dict[str, float],
-) -> Entry:
+def _compile(program: LoweredProgram, text: str, target: Target, times: dict[str, float]) -> Entry:
     from .driver import Lowering
     from .object_file import check_imports
 
     try:
-        with Lowering(text, pipeline=chosen, target=target) as lowering:
+        with Lowering(text, pipeline=program.pipeline, target=target) as lowering:
             code = lowering.object_code()
             donation = {"aliases": lowering.aliases, "overwritten": lowering.overwritten}
             times.update(lowering.record.by_stage())
     except CompilationError:
         # Once more with the user's source locations, for a message that names the line.
-        with Lowering(emitted.text, pipeline=chosen, target=target) as lowering:
+        located = program.linalg_text()
+        with Lowering(located, pipeline=program.pipeline, target=target) as lowering:
             lowering.object_code()
         raise
     check_imports(code, runtime.symbols())
     metadata = {
-        "name": name,
+        "name": program.name,
         "compile_ms": round(sum(times.values()), 3),
         "kernels": sorted(set(re.findall(r'lingon\.kernel_call "(\w+)"', text))),
         **donation,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import sys
 import threading
@@ -32,6 +33,14 @@ def is_user_code(code: CodeType) -> bool:
     return known
 
 
+@functools.lru_cache(maxsize=64)
+def _positions(code: CodeType) -> list[tuple[int | None, int | None]]:
+    """Line and column of each instruction of `code`."""
+    if sys.version_info < (3, 11):
+        raise NotImplementedError("instructions have no columns before Python 3.11")
+    return [(line, column) for line, _, column, _ in code.co_positions()]
+
+
 class SourceInfo:
     """A place in the user's program: the innermost frame outside lingon, and the name stack."""
 
@@ -55,9 +64,8 @@ class SourceInfo:
             return 0, 0
         i = self.lasti // 2
         if sys.version_info >= (3, 11):
-            for k, (line, _, column, _) in enumerate(self.code.co_positions()):
-                if k == i:
-                    return line or self.code.co_firstlineno, (column or 0) + 1
+            line, column = _positions(self.code)[i]
+            return line or self.code.co_firstlineno, (column or 0) + 1
         else:
             for start, end, line in self.code.co_lines():
                 if start <= self.lasti < end and line is not None:

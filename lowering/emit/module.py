@@ -39,15 +39,17 @@ def emit_module(
     name: str = "main",
     donated: Sequence[bool] = (),
     options: Mapping[str, Any] | None = None,
+    locations: bool = True,
 ) -> EmittedModule:
     """Emits a closed jaxpr as linalg on tensors.
 
     `donated` says for each input whether the function may overwrite its buffer. `options` is for
-    emitters: `threefry_partitionable` (default True) chooses between two streams. Raises
-    NotImplementedError, naming the primitive and the user's line, for what cannot be compiled.
+    emitters: `threefry_partitionable` (default True) chooses between two streams. Without
+    `locations` the text has no source lines, and is written faster. Raises NotImplementedError,
+    naming the primitive and the user's line, for what cannot be compiled.
     """
     load_rules()
-    ctx = EmitContext(options)
+    ctx = EmitContext(options, locations=locations)
     jaxpr = closed.jaxpr
     arguments: list[Value] = []
     signature: list[str] = []
