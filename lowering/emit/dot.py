@@ -15,7 +15,9 @@ from .values import Value
 
 __all__ = ["SMALL_PRODUCT"]
 
-SMALL_PRODUCT = 64  # multiplications per batch element up to which a product is written as loops
+# Multiplications per batch element up to which a product is written as loops: of matrices, and of
+# a matrix and a vector, which is one reduction.
+SMALL_PRODUCT, SMALL_VECTOR_PRODUCT = 64, 4096
 
 
 @emits("dot_general")
@@ -28,8 +30,13 @@ def _dot_general(ctx, eqn, lhs, rhs):
     dims = _Dims(lhs, rhs, lhs_depth, rhs_depth, lhs_batch, rhs_batch)
     if 0 in lhs.shape or 0 in rhs.shape:
         return ctx.splat(0, shape, t)
-    work = math.prod(lhs.shape) * math.prod([rhs.shape[d] for d in dims.rhs_free])
-    if work <= SMALL_PRODUCT * math.prod([lhs.shape[d] for d in dims.lhs_batch]):
+    rows, columns = (
+        math.prod([v.shape[d] for d in free])
+        for v, free in ((lhs, dims.lhs_free), (rhs, dims.rhs_free))
+    )
+    limit = SMALL_VECTOR_PRODUCT if 1 in (rows, columns) else SMALL_PRODUCT
+    batch = math.prod([lhs.shape[d] for d in dims.lhs_batch])
+    if math.prod(lhs.shape) * columns <= limit * batch:
         return _loops(ctx, lhs, rhs, dims, shape, t)
     source, total = _kernel_types(lhs.type, rhs.type, t)
     a, b = ctx.converted(lhs, source), ctx.converted(rhs, source)

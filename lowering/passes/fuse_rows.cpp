@@ -30,6 +30,10 @@ constexpr StringLiteral kPassName = "lingon-fuse-rows";
 
 constexpr unsigned kMaxMembers = 64;
 constexpr unsigned kMaxGroupOperands = 48;
+/// Rows of this length or less are better computed many at once.
+constexpr int64_t kShortestRow = 8;
+/// `bodyCost` of an elementary function.
+constexpr unsigned kFunctionCost = 48;
 
 struct Node {
   linalg::GenericOp op;
@@ -84,6 +88,7 @@ private:
   bool worthwhile(const Group &group);
   int64_t rowBytes(const Group &group);
   int levelOf(Value value);
+  void splitScalars();
   void schedule();
   void emit(Group &group);
   void refuse(const Node &node, StringRef reason) {
@@ -284,6 +289,15 @@ bool BlockGrouper::tryJoin(Node &node, int id) {
   StringRef problem;
   if (!reduces || !longer)
     problem = "no reduction is shared";
+  else if (llvm::all_of(trial.members, [](Node *member) {
+             int64_t length = 1;
+             for (auto [d, extent] : llvm::enumerate(member->extents))
+               if (!llvm::is_contained(member->rowDims,
+                                       static_cast<unsigned>(d)))
+                 length *= extent;
+             return length <= kShortestRow;
+           }))
+    problem = "its rows are too short for vector code";
   else if (rowBytes(trial) > maxRowBytes)
     problem = "the temporaries of a row are too large for the stack";
   else if (!worthwhile(trial))
@@ -585,6 +599,32 @@ void BlockGrouper::emit(Group &group) {
     replacements.push_back({result, forall.getResult(position)});
 }
 
+/// Elementary functions of what is one number a row, and is not used in the
+/// row, leave their groups: a loop over all of the numbers is vector code.
+void BlockGrouper::splitScalars() {
+  for (unsigned id = 0, count = groups.size(); id < count; ++id)
+    for (unsigned at = groups[id].members.size(); at-- > 1;) {
+      Node *node = groups[id].members[at];
+      bool scalar = !node->reduces &&
+                    lingon::bodyCost(*node->op.getBody()) >= kFunctionCost;
+      for (auto [d, extent] : llvm::enumerate(node->extents))
+        scalar &= extent == 1 ||
+                  llvm::is_contained(node->rowDims, static_cast<unsigned>(d));
+      for (Operation *user : node->op->getUsers()) {
+        auto found = nodes.find(user);
+        scalar &= found == nodes.end() ||
+                  found->second->group != static_cast<int>(id);
+      }
+      if (!scalar)
+        continue;
+      groups[id].members.erase(groups[id].members.begin() + at);
+      node->group = groups.size();
+      Group alone;
+      alone.members.push_back(node);
+      groups.push_back(std::move(alone));
+    }
+}
+
 void BlockGrouper::run() {
   collect();
   if (nodes.size() < 2)
@@ -602,6 +642,7 @@ void BlockGrouper::run() {
       level = lastEffect = std::max(level, lastEffect);
     levels[op] = level;
   }
+  splitScalars();
   if (llvm::all_of(groups,
                    [](const Group &group) { return group.members.size() < 2; }))
     return;

@@ -42,6 +42,10 @@ constexpr int64_t kReductionBlock = 32768;
 constexpr int64_t kTransposeTile = 32;
 /// Rows that an outer reduction folds into the accumulators at once.
 constexpr int64_t kRowUnroll = 4;
+/// Rows of an outer reduction that are folded without a loop, and length of
+/// rows that are short, if the body has at most so many operations; as many
+/// rows take the place of a short dimension.
+constexpr int64_t kWholeUnroll = 8, kSmallBody = 8, kShortRows = 64;
 
 struct Operand {
   Value value;
@@ -93,6 +97,7 @@ private:
   void dropUnitDims();
   void collapseDims();
   bool mergeDims(unsigned a, unsigned b);
+  std::optional<unsigned> rowsOfShort(unsigned inner);
   void chooseOrder();
   void emitLevel(unsigned level, SmallVector<Value> &accumulators);
   void emitFor(unsigned level, int64_t step, Value lower, Value upper,
@@ -161,6 +166,7 @@ private:
   SmallVector<Value> dimValues, blockStarts;
   unsigned unrollDim = ~0u;
   int64_t unrollBy = 1;
+  bool whollyUnrolled = false;
   bool partialMode = false;
   SmallVector<TypedAttr> neutral;
   SmallVector<Value> partials;
@@ -294,6 +300,40 @@ void NestBuilder::collapseDims() {
   }
 }
 
+bool smallBody(Block &body) {
+  return std::distance(body.begin(), body.end()) <= kSmallBody;
+}
+
+/// If the innermost dimension is so short that its loop would not be vector
+/// code: the parallel dimension outside of it in all operands, which takes its
+/// place. The short one is unrolled, and the rows are loaded interleaved.
+std::optional<unsigned> NestBuilder::rowsOfShort(unsigned inner) {
+  if (extents[inner] > kWholeUnroll || !smallBody(body))
+    return std::nullopt;
+  std::optional<unsigned> rows;
+  for (Operand &operand : operands) {
+    if (!operand.isBuffer() || !uses(operand.map, inner))
+      continue;
+    unsigned rank = operand.map.getNumResults();
+    if (rank < 2 || fastestDim(operand.map) != inner)
+      return std::nullopt;
+    auto outer = dyn_cast<AffineDimExpr>(operand.map.getResult(rank - 2));
+    if (!outer || (rows && *rows != outer.getPosition()))
+      return std::nullopt;
+    rows = outer.getPosition();
+  }
+  if (!rows || reduction[*rows] || extents[*rows] < kShortRows)
+    return std::nullopt;
+  for (unsigned d = 0; d < extents.size(); ++d)
+    if (d != inner && d != *rows && reduction[d] && extents[d] != 1)
+      return std::nullopt;
+  for (Operand &operand : operands)
+    if (operand.isBuffer() && !uses(operand.map, inner) &&
+        uses(operand.map, *rows) && fastestDim(operand.map) != rows)
+      return std::nullopt;
+  return rows;
+}
+
 void NestBuilder::chooseOrder() {
   SmallVector<double> score(extents.size(), 0.0);
   int64_t total = 1;
@@ -318,10 +358,15 @@ void NestBuilder::chooseOrder() {
       inner = d;
   if (!inner)
     return;
+  std::optional<unsigned> shortDim;
+  if (auto rows = rowsOfShort(*inner)) {
+    shortDim = inner;
+    inner = rows;
+  }
 
   SmallVector<unsigned> outerParallel, outerReduction;
   for (unsigned d = 0; d < extents.size(); ++d)
-    if (extents[d] != 1 && d != *inner)
+    if (extents[d] != 1 && d != *inner && d != shortDim)
       (reduction[d] ? outerReduction : outerParallel).push_back(d);
   // Parallel loops run in the order of the first output's dimensions.
   auto positionIn = [&](unsigned dim) {
@@ -337,7 +382,7 @@ void NestBuilder::chooseOrder() {
 
   // Operands that disagree on the contiguous dimension: square tiles.
   std::optional<unsigned> crossed;
-  if (outerReduction.empty() && !reduction[*inner] &&
+  if (!shortDim && outerReduction.empty() && !reduction[*inner] &&
       extents[*inner] >= kTransposeTile)
     for (Operand &operand : operands)
       if (auto dim = fastestDim(operand.map);
@@ -363,7 +408,7 @@ void NestBuilder::chooseOrder() {
     parallelLoops = loops.size();
     bool cut = !reduction[*inner] && iterations < kEnoughIterations &&
                extents[*inner] >= 2 * kSmallestInnerBlock &&
-               (!outerReduction.empty() || !outerParallel.empty());
+               (shortDim || !outerReduction.empty() || !outerParallel.empty());
     int64_t block = std::clamp<int64_t>(
         llvm::alignTo(llvm::divideCeil(extents[*inner], 8), 64),
         kSmallestInnerBlock, kLargestInnerBlock);
@@ -373,6 +418,8 @@ void NestBuilder::chooseOrder() {
     }
     for (unsigned d : outerReduction)
       loops.push_back({d, LoopKind::Plain});
+    if (shortDim)
+      loops.push_back({*shortDim, LoopKind::Plain});
     loops.push_back(
         {*inner, cut ? LoopKind::Inside : LoopKind::Plain, cut ? block : 0});
     if (!cut && loops.size() == 1 && !reduction[*inner])
@@ -431,10 +478,18 @@ void NestBuilder::chooseOrder() {
   // the accumulators at once.
   if (loops.size() >= 2) {
     Loop &outer = loops[loops.size() - 2];
-    if (reduction[outer.dim] && !reduction[loops.back().dim] &&
-        outer.kind == LoopKind::Plain && extents[outer.dim] >= kRowUnroll) {
+    if ((reduction[outer.dim] || outer.dim == shortDim) &&
+        !reduction[loops.back().dim] && outer.kind == LoopKind::Plain &&
+        extents[outer.dim] > 1) {
       unrollDim = outer.dim;
-      unrollBy = kRowUnroll;
+      int64_t extent = extents[outer.dim];
+      unrollBy = extent <= (smallBody(body) ? kWholeUnroll : kRowUnroll)
+                     ? extent
+                     : kRowUnroll;
+      // Nothing is accumulated in memory then.
+      whollyUnrolled = unrollBy == extent;
+      for (const Loop &loop : loops)
+        whollyUnrolled &= loop.dim == outer.dim || !reduction[loop.dim];
     }
   }
 }
@@ -498,7 +553,7 @@ void NestBuilder::emitLevel(unsigned level, SmallVector<Value> &accumulators) {
   bool firstReduction = reduction[spec.dim] && spec.kind != LoopKind::Inside;
   for (unsigned l = 0; l < level; ++l)
     firstReduction &= !reduction[loops[l].dim];
-  if (firstReduction)
+  if (firstReduction && !whollyUnrolled)
     for (unsigned i = 0; i < outputCount(); ++i)
       if (isReduced(i) && carriedFrom[i] == loops.size() && fills[i])
         emitFillLoops(i, level + 1);
@@ -588,8 +643,8 @@ void NestBuilder::emitBody(SmallVector<Value> &accumulators) {
       if (outputArgument(i).use_empty() && !current[i])
         continue;
       if (!current[i]) {
-        bool reduced = isReduced(i);
-        current[i] = reduced ? load(output(i)) : initial(i);
+        bool fromMemory = isReduced(i) && !whollyUnrolled;
+        current[i] = fromMemory ? load(output(i)) : initial(i);
       }
       mapping.map(outputArgument(i), current[i]);
     }

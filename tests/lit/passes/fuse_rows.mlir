@@ -1,5 +1,6 @@
 // RUN: mlir-dump %S/Inputs/softmax.mlir --passes 'func.func(lingon-fuse-rows),canonicalize' | FileCheck %s
 // RUN: mlir-dump %S/Inputs/softmax.mlir --passes 'func.func(lingon-fuse-rows{max-row-bytes=64})' | FileCheck %s --check-prefix=BOUND
+// RUN: mlir-dump %S/Inputs/short_rows.mlir --passes 'func.func(lingon-fuse-rows)' | FileCheck %s --check-prefix=SHORT
 
 // One loop over rows; what lies between the steps has the size of a row.
 // CHECK-LABEL: func.func @softmax
@@ -25,3 +26,18 @@
 // BOUND-LABEL: func.func @softmax
 // BOUND-NOT:     scf.forall
 // BOUND-LABEL: func.func @over_columns
+
+// Rows of five elements are no group.
+// SHORT-LABEL: func.func @short
+// SHORT-NOT:     scf.forall
+// SHORT:         return
+
+// A function of what is one number a row, and is not used in the row, is a loop
+// of its own.
+// SHORT-LABEL: func.func @logarithms
+// SHORT:         scf.forall
+// SHORT:           math.exp
+// SHORT-NOT:       math.log
+// SHORT:           scf.forall.in_parallel
+// SHORT:         linalg.generic {{.*}} iterator_types = ["parallel"]
+// SHORT:           math.log
