@@ -265,8 +265,13 @@ def _evaluate(prim: Primitive, args: Sequence[Any], params: dict) -> Any:
     known = _known(prim, avals, params, bool(now.x64))
     out = known.out
     reference = prim.reference
-    if known.compiled or type(reference) is Absent:
+    if type(reference) is Absent:
         return run_compiled(prim, args, avals, out, params)
+    if known.compiled:
+        try:
+            return run_compiled(prim, args, avals, out, params)
+        except NotImplementedError:
+            known.compiled = False  # an operation that runs eagerly only
     plan = known.plan
     if plan is None:
         plan = _planned(prim, known, avals, params)

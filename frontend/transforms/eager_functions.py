@@ -131,7 +131,10 @@ def _program(fun: Callable[..., Any], args: tuple, kwargs: dict, leaves: tuple, 
     if not any(wrappers):
         wrappers = None
     if large and _largest(jaxpr) > LARGE_SIZE:
-        program = program_of(closed, getattr(fun, "__name__", "function"))
+        try:
+            program = program_of(closed, getattr(fun, "__name__", "function"))
+        except NotImplementedError:
+            return None  # an operation that runs eagerly only
         executable = getattr(program.compiled, "executable", None)
         if executable is None or any(a.dtype == dtypes.float0 for a in closed.out_avals):
             return None
