@@ -342,7 +342,7 @@ PROGRAMS: dict[str, tuple[Any, tuple]] = {
     "typed key": (lambda m: lambda s: m.random.split(m.random.key(s)), (3,)),
     "keys": (lambda m: lambda s: [*m.random.split(m.random.key(s))], (3,)),
     "uniform": (lambda m: lambda s: m.random.uniform(m.random.key(s), (3,)), (3,)),
-    "uniform": (lambda m: lambda s: m.random.uniform(m.random.PRNGKey(s), (3,)), (3,)),
+    "uniform of PRNGKey": (lambda m: lambda s: m.random.uniform(m.random.PRNGKey(s), (3,)), (3,)),
     "bernoulli": (lambda m: lambda s: m.random.bernoulli(m.random.key(s), 0.3, (3,)), (3,)),
 }
 
