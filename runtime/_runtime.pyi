@@ -283,7 +283,7 @@ class EagerFunction:
         self,
         fun: Callable[..., Any],
         miss: Callable[..., Any],
-        numbers: bool = False,
+        numbers: int = 0,
         sizes: bool = False,
     ) -> None: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...

@@ -96,14 +96,17 @@ struct Entry {
   }
 };
 
+/// Python numbers that are operands of a function.
+enum class Numbers : uint8_t { None, All, Floats };
+
 struct FunctionObject {
   PyObject_HEAD vectorcallfunc vectorcall;
   PyObject *dict;
   PyObject *weakrefs;
   PyObject *fun;
   PyObject *miss; ///< (args, kwargs, operands, large)
-  bool numbers;   ///< Python numbers are operands
-  bool sizes;     ///< integers may be sizes of results
+  Numbers numbers;
+  bool sizes; ///< integers may be sizes of results
   std::unordered_multimap<uint64_t, Entry *> *entries;
 };
 

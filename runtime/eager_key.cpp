@@ -85,9 +85,9 @@ void addObject(Key &key, PyObject *object, Tag tag) {
   key.objects.push_back(object);
 }
 
-/// `numbers`: whether Python numbers here are operands.
+/// `numbers`: which Python numbers here are operands.
 /// `numpyNumbers`: whether NumPy's are.
-Outcome add(Key &key, PyObject *object, bool numbers, bool numpyNumbers,
+Outcome add(Key &key, PyObject *object, Numbers numbers, bool numpyNumbers,
             bool top, bool x64) {
   PyTypeObject *type = Py_TYPE(object);
   if (type == arrayType)
@@ -97,7 +97,7 @@ Outcome add(Key &key, PyObject *object, bool numbers, bool numpyNumbers,
     long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
     if (overflow)
       return Outcome::Unknown;
-    if (numbers && value >= INT32_MIN && value <= INT32_MAX)
+    if (numbers == Numbers::All && value >= INT32_MIN && value <= INT32_MAX)
       return addNumber(key, object, x64);
     key.words.push_back(TagInt);
     key.words.push_back(uint64_t(value));
@@ -105,7 +105,7 @@ Outcome add(Key &key, PyObject *object, bool numbers, bool numpyNumbers,
   }
   if (type == &PyFloat_Type) {
     double value = PyFloat_AS_DOUBLE(object);
-    if (numbers && value > -3e38 && value < 3e38)
+    if (numbers != Numbers::None && value > -3e38 && value < 3e38)
       return addNumber(key, object, x64);
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
@@ -118,7 +118,7 @@ Outcome add(Key &key, PyObject *object, bool numbers, bool numpyNumbers,
     return Outcome::Known;
   }
   if (type == &PyBool_Type) {
-    if (numbers)
+    if (numbers == Numbers::All)
       return addNumber(key, object, x64);
     key.words.push_back(TagBool);
     key.words.push_back(object == Py_True);
@@ -132,7 +132,7 @@ Outcome add(Key &key, PyObject *object, bool numbers, bool numpyNumbers,
     int64_t product = 1;
     for (Py_ssize_t i = 0; i < n; ++i) {
       PyObject *item = PySequence_Fast_GET_ITEM(object, i);
-      Outcome outcome = add(key, item, false, false, false, x64);
+      Outcome outcome = add(key, item, Numbers::None, false, false, x64);
       if (outcome != Outcome::Known)
         return outcome;
       // A shape, maybe.
@@ -158,7 +158,7 @@ Outcome add(Key &key, PyObject *object, bool numbers, bool numpyNumbers,
     key.words.push_back(TagSlice);
     auto *slice = reinterpret_cast<PySliceObject *>(object);
     for (PyObject *part : {slice->start, slice->stop, slice->step}) {
-      Outcome outcome = add(key, part, false, false, false, x64);
+      Outcome outcome = add(key, part, Numbers::None, false, false, x64);
       if (outcome != Outcome::Known)
         return outcome;
     }
@@ -189,8 +189,8 @@ Outcome add(Key &key, PyObject *object, bool numbers, bool numpyNumbers,
     addObject(key, reinterpret_cast<PyObject *>(type), TagObject);
     key.words.push_back(uint64_t(Py_SIZE(object)));
     for (Py_ssize_t i = 0; i < Py_SIZE(object); ++i) {
-      Outcome outcome =
-          add(key, PyTuple_GET_ITEM(object, i), false, false, false, x64);
+      Outcome outcome = add(key, PyTuple_GET_ITEM(object, i), Numbers::None,
+                            false, false, x64);
       if (outcome != Outcome::Known)
         return outcome;
     }
@@ -204,11 +204,15 @@ Outcome add(Key &key, PyObject *object, bool numbers, bool numpyNumbers,
   return Outcome::Unknown;
 }
 
-/// Whether the arrays among the arguments are of dtypes that Python numbers
-/// take on without a second rounding or a check of their range.
-bool takeNumbers(PyObject *const *args, size_t numArgs) {
+/// Which Python numbers may be operands: those that the arrays among the
+/// arguments, and dtypes that are asked for, take on without a second rounding
+/// or a check of their range.
+Numbers takeNumbers(FunctionObject *self, PyObject *const *args, size_t count) {
   bool any = false;
-  for (size_t i = 0; i < numArgs; ++i) {
+  for (size_t i = 0; self->numbers != Numbers::None && i < count; ++i) {
+    if (self->numbers == Numbers::Floats &&
+        (PyType_Check(args[i]) || PyArray_DescrCheck(args[i])))
+      return Numbers::None;
     if (!isArray(args[i]))
       continue;
     any = true;
@@ -219,11 +223,16 @@ bool takeNumbers(PyObject *const *args, size_t numArgs) {
     case DType::Float32:
     case DType::Float64:
       break;
+    case DType::UInt32: // words of keys
+      if (self->numbers == Numbers::Floats)
+        break;
+      return Numbers::None;
     default:
-      return false;
+      return Numbers::None;
     }
   }
-  return any;
+  return any || self->numbers == Numbers::Floats ? self->numbers
+                                                 : Numbers::None;
 }
 
 } // namespace
@@ -231,12 +240,14 @@ bool takeNumbers(PyObject *const *args, size_t numArgs) {
 Outcome makeKey(FunctionObject *self, Key &key, PyObject *const *args,
                 size_t numArgs, PyObject *kwnames) {
   CallSettings settings = callSettings();
-  bool numbers = self->numbers && takeNumbers(args, numArgs);
+  size_t count = numArgs + (kwnames ? size_t(PyTuple_GET_SIZE(kwnames)) : 0);
+  Numbers numbers = takeNumbers(self, args, count);
+  bool numpyNumbers = self->numbers == Numbers::All;
   key.words.push_back(uint64_t(settings.globalFingerprint) << 1 | settings.x64);
   key.words.push_back(uint64_t(settings.threadFingerprint));
   for (size_t i = 0; i < numArgs; ++i) {
     Outcome outcome =
-        add(key, args[i], numbers, self->numbers, true, settings.x64);
+        add(key, args[i], numbers, numpyNumbers, true, settings.x64);
     if (outcome != Outcome::Known)
       return outcome;
   }
@@ -247,7 +258,7 @@ Outcome makeKey(FunctionObject *self, Key &key, PyObject *const *args,
         return Outcome::Unknown;
       addObject(key, name, TagName);
       Outcome outcome = add(key, args[numArgs + size_t(k)], numbers,
-                            self->numbers, true, settings.x64);
+                            numpyNumbers, true, settings.x64);
       if (outcome != Outcome::Known)
         return outcome;
     }

@@ -21,13 +21,18 @@ PyObject *create(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
   static const char *names[] = {"fun", "miss", "numbers", "sizes", nullptr};
   PyObject *fun, *miss;
   int numbers = 0, sizes = 0;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|pp:EagerFunction",
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|ip:EagerFunction",
                                    const_cast<char **>(names), &fun, &miss,
                                    &numbers, &sizes))
     return nullptr;
   if (!PyCallable_Check(fun) || !PyCallable_Check(miss)) {
     PyErr_SetString(PyExc_TypeError,
                     "EagerFunction: fun and miss must be callable");
+    return nullptr;
+  }
+  if (numbers < 0 || numbers > int(Numbers::Floats)) {
+    PyErr_SetString(PyExc_ValueError,
+                    "EagerFunction: numbers must be 0, 1 or 2");
     return nullptr;
   }
   PyObject *object = type->tp_alloc(type, 0);
@@ -39,7 +44,7 @@ PyObject *create(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
   self->fun = fun;
   Py_INCREF(miss);
   self->miss = miss;
-  self->numbers = numbers != 0;
+  self->numbers = Numbers(numbers);
   self->sizes = sizes != 0;
   self->entries = new std::unordered_multimap<uint64_t, Entry *>();
   liveFunctions().insert(self);
@@ -147,10 +152,10 @@ PyGetSetDef getset[] = {{"__dict__", PyObject_GenericGetDict,
                         {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 const char docstring[] =
-    "EagerFunction(fun, miss, numbers=False, sizes=False)\n--\n\n"
+    "EagerFunction(fun, miss, numbers=0, sizes=False)\n--\n\n"
     "A function of the library: calls `fun`, or a program in its place.\n\n"
-    "Arrays, ndarrays and NumPy numbers, and with `numbers` Python numbers, "
-    "are\n"
+    "Arrays, ndarrays, with `numbers` 1 Python's and NumPy's numbers, with 2\n"
+    "floats are\n"
     "operands; other numbers, strings, types, dtypes and tuples, lists and\n"
     "slices of them are part of what is called. The fourth call that differs "
     "in\n"

@@ -577,7 +577,7 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis:
     return convert(out, out_dtype)
 
 
-@eager_function(sizes=True)
+@eager_function(numbers="floats", sizes=True)
 @placed
 def linspace(
     start: Any,

@@ -26,7 +26,7 @@ from .util import (
 )
 
 
-@eager_function
+@eager_function(numbers="floats")
 def where(
     condition: Any,
     x: Any = None,
@@ -99,6 +99,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     return out
 
 
+@eager_function(numbers="floats")
 @library_jit
 def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:
     """Elements limited to [min, max]; either limit may be missing. NaN limits give NaN."""

@@ -84,7 +84,7 @@ def _lead(x: Any, rank: int) -> Any:
 # --- uniform and normal --------------------------------------------------------------------
 
 
-@eager_function
+@eager_function(numbers="floats")
 def uniform(
     key: Any,
     shape: Any = (),

@@ -143,16 +143,17 @@ def _program(fun: Callable[..., Any], args: tuple, kwargs: dict, leaves: tuple, 
     return None if plan is None else (plan, tree[-1], tuple(range(len(avals))), wrappers)
 
 
-def eager_function(fun: Any = None, *, numbers: bool = False, sizes: bool = False) -> Any:
+def eager_function(fun: Any = None, *, numbers: bool | str = False, sizes: bool = False) -> Any:
     """A function of the library that is fast when it is called with arrays.
 
     With `numbers`, Python numbers among the arguments are operands: a call with another number is
     not another call to the runtime. That is for functions which treat a number as the array of it.
-    With `sizes`, integers may be sizes of results, so that a call with a large one is compiled.
+    With "floats" that holds for floats. With `sizes`, integers may be sizes of results, so that a call with a large one is compiled.
     """
     if fun is None:
         return functools.partial(eager_function, numbers=numbers, sizes=sizes)
-    made = EagerFunction(fun, functools.partial(_program, fun), numbers, sizes)
+    kinds = 2 if numbers == "floats" else int(bool(numbers))
+    made = EagerFunction(fun, functools.partial(_program, fun), kinds, sizes)
     functools.update_wrapper(made, fun)
     return made
 

@@ -167,6 +167,29 @@ def test_python_numbers_are_operands_where_they_may_be() -> None:
         assert out.dtype == np.float16
 
 
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda v: jnp.linspace(v, 2 * v + 0.3, 7), lambda v: jnp.linspace(v, 1.0, 5, dtype=jnp.float16),
+        lambda v: jnp.where(A["b"], A["x"], v), lambda v: jnp.where(A["b"], A["h"], v),
+        lambda v: jnp.where(A["b"], v, -v), lambda v: jnp.clip(A["k"], -v, v),
+        lambda v: jnp.clip(A["g"], -v, v), lambda v: random.uniform(A["key"], (4,), minval=-v, maxval=v),
+        lambda v: random.uniform(A["typed"], (4,), jnp.float16, -v, v), lambda v: A["h"] * v,
+    ],
+)  # fmt: skip
+def test_other_floats_give_what_first_calls_with_them_give(f: Callable[..., Any]) -> None:
+    values = [0.1 * i + 0.0123 for i in range(2 * CALLS)]
+    first = []
+    for v in values:
+        EagerFunction.clear_all()
+        first.append(f(v))
+    EagerFunction.clear_all()
+    for v in values[:CALLS]:
+        f(v)
+    for v, want in zip(values, first, strict=True):
+        same(f(v), want)
+
+
 def test_weak_types_and_dtypes() -> None:
     for _ in range(CALLS):
         assert (jnp.asarray(2) * 3).weak_type and not (A["k"] * 3).weak_type
