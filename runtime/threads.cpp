@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
@@ -32,6 +33,12 @@ namespace {
 
 /// How long a thread looks for work, or for the end of it, before it sleeps.
 constexpr int spinCount = 2000;
+/// The least of it. A worker that was interrupted while it looked, so that the
+/// work was gone, looks for a shorter time: on a busy machine threads that
+/// sleep get a core sooner than those that spin.
+constexpr int leastSpin = 20;
+/// A sleep that was as short as this had better been a longer look.
+constexpr auto shortSleep = std::chrono::microseconds(60);
 /// More chunks than threads, so that a thread that was held up delays little.
 constexpr int64_t chunksPerThread = 4;
 constexpr int maxThreads = 1024;
@@ -206,6 +213,8 @@ private:
   void workerLoop(int index) {
     insideJob = true;
     std::unique_lock<std::mutex> lock(mutex);
+    int spin = spinCount;
+    bool looked = false;
     for (;;) {
       // The last worker ends first, so that those below it keep their indices.
       if (index >= target.load(std::memory_order_relaxed) - 1 &&
@@ -215,7 +224,12 @@ private:
         return;
       }
       if (index < target.load(std::memory_order_relaxed) - 1) {
-        if (Job *job = findJob()) {
+        Job *job = findJob();
+        if (looked)
+          spin = job ? std::min(2 * spin, spinCount)
+                     : std::max(spin / 4, leastSpin);
+        looked = false;
+        if (job) {
           job->attached.fetch_add(1, std::memory_order_relaxed);
           lock.unlock();
           runTracked(*job);
@@ -228,15 +242,19 @@ private:
       uint64_t seen = epoch.load(std::memory_order_relaxed);
       lock.unlock();
       bool changed = false;
-      for (int i = 0; i < spinCount && !changed; ++i) {
+      for (int i = 0; i < spin && !changed; ++i) {
         relax();
         changed = epoch.load(std::memory_order_acquire) != seen;
       }
       lock.lock();
+      looked = changed;
       if (epoch.load(std::memory_order_relaxed) == seen) {
+        auto start = std::chrono::steady_clock::now();
         ++sleeping;
         wake.wait(lock);
         --sleeping;
+        if (std::chrono::steady_clock::now() - start < shortSleep)
+          spin = std::min(2 * spin, spinCount);
       }
     }
   }
