@@ -153,6 +153,17 @@ class Lowering:
 
     def object_code(self) -> bytes:
         """Optimised object code; ends the lowering."""
+        if self.at.number <= stage("llvm").number and not self.step_by_step:
+            self.advance("llvm")
+            assert self._llvm is not None
+            from .. import runtime
+            from .parts import compile_parts
+
+            started = time.perf_counter()
+            parts = compile_parts(self._llvm, self.pipeline, self.target, runtime.num_threads())
+            if parts is not None:
+                self.record.add("asm", "parts", started)
+                return parts
         self.advance("llvm-opt")
         assert self._llvm is not None
         started = time.perf_counter()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import struct
 import threading
 import weakref
+from collections.abc import Sequence
 
 from .errors import CompilationError
 from .llvm_c import check, error_text, llvm
@@ -14,6 +16,10 @@ from .llvm_c import check, error_text, llvm
 # object is loaded, so that all programs can live in one symbol table.
 ENTRY_PREFIX = "lingon_entry_"
 ENTRY_SYMBOL = ENTRY_PREFIX + "0" * 16
+
+# Functions that one object of a program defines and another one calls; renamed likewise.
+PART_PREFIX = "lingon_part_"
+_JOINED = b"lingon objects\0\0"
 
 _EXPORTED_CALLABLE = 1 | 4  # JITSymbolFlags
 _REPORTER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
@@ -96,11 +102,34 @@ def _release(tracker: int) -> None:
     check(error, "freeing compiled code")
 
 
+def join_objects(objects: Sequence[bytes]) -> bytes:
+    """Several object files of one program as the code of one."""
+    if len(objects) == 1:
+        return objects[0]
+    lengths = struct.pack(f"<I{len(objects)}Q", len(objects), *map(len, objects))
+    return b"".join([_JOINED, lengths, *objects])
+
+
+def split_objects(code: bytes) -> list[bytes]:
+    """The object files that `join_objects` put together; a single one is given as it is."""
+    if not code.startswith(_JOINED):
+        return [code]
+    position = len(_JOINED)
+    (count,) = struct.unpack_from("<I", code, position)
+    lengths = struct.unpack_from(f"<{count}Q", code, position + 4)
+    position += 4 + 8 * count
+    objects = []
+    for length in lengths:
+        objects.append(code[position : position + length])
+        position += length
+    return objects
+
+
 def load_object(code: bytes, symbols: dict[str, int]) -> LoadedObject:
     """Link `code` (an object file that defines ENTRY_SYMBOL) into this process.
 
     Args:
-        code: relocatable object code of the host's format.
+        code: relocatable object code of the host's format, or several such files joined.
         symbols: address of every function that the object calls.
 
     Raises:
@@ -113,13 +142,16 @@ def load_object(code: bytes, symbols: dict[str, int]) -> LoadedObject:
     lib = llvm()
     with jit.lock:
         jit.define(symbols)
-        name = f"{ENTRY_PREFIX}{next(jit.counter):016x}".encode()
-        patched = code.replace(marker, name)
-        buffer = lib.LLVMCreateMemoryBufferWithMemoryRangeCopy(patched, len(patched), name)
+        digits = f"{next(jit.counter):016x}".encode()
+        name = ENTRY_PREFIX.encode() + digits
+        part = PART_PREFIX.encode()
         tracker = lib.LLVMOrcJITDylibCreateResourceTracker(jit.dylib)
         try:
-            error = lib.LLVMOrcLLJITAddObjectFileWithRT(jit.jit, tracker, buffer)
-            check(error, "reading object code", step="load")
+            for file in split_objects(code):
+                patched = file.replace(marker, name).replace(part + b"0" * 16, part + digits)
+                buffer = lib.LLVMCreateMemoryBufferWithMemoryRangeCopy(patched, len(patched), name)
+                error = lib.LLVMOrcLLJITAddObjectFileWithRT(jit.jit, tracker, buffer)
+                check(error, "reading object code", step="load")
             address = ctypes.c_uint64()
             jit.reports.clear()
             error = lib.LLVMOrcLLJITLookup(jit.jit, ctypes.byref(address), name)

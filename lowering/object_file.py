@@ -6,6 +6,7 @@ import struct
 from collections.abc import Container
 
 from .errors import CompilationError
+from .loader import PART_PREFIX, split_objects
 
 # What code generation may call by itself, and every C library has.
 C_LIBRARY = frozenset(("memcpy", "memset", "memmove"))
@@ -34,9 +35,21 @@ def undefined_symbols(code: bytes) -> list[str] | None:
     return sorted(names)
 
 
+def missing_symbols(code: bytes, provided: Container[str]) -> list[str]:
+    """Names that the object files of a program need, and nobody provides."""
+    return sorted(
+        {
+            name
+            for file in split_objects(code)
+            for name in undefined_symbols(file) or ()
+            if name not in provided and name not in C_LIBRARY and not name.startswith(PART_PREFIX)
+        }
+    )
+
+
 def check_imports(code: bytes, provided: Container[str]) -> None:
     """Raise CompilationError if the code needs a symbol that nobody provides."""
-    missing = [n for n in undefined_symbols(code) or () if n not in provided and n not in C_LIBRARY]
+    missing = missing_symbols(code, provided)
     if missing:
         raise CompilationError(
             f"the generated code calls functions that the runtime does not have: {missing}",

@@ -19,7 +19,7 @@ import numpy as np
 from .. import runtime
 from .cache import Entry
 from .errors import CompilationError
-from .object_file import C_LIBRARY, undefined_symbols
+from .object_file import missing_symbols
 from .pipelines import pipeline
 from .program import CompiledProgram, ProgramText
 from .target_machine import host_target
@@ -101,11 +101,7 @@ def load_program(data: bytes) -> tuple[CompiledProgram, Any]:
         raise TypeError(f"a saved program is bytes, got {type(data).__name__}")
     header, code, blobs = _parts(bytes(data))
     _check_target(header)
-    missing = sorted(
-        name
-        for name in undefined_symbols(code) or ()
-        if name not in C_LIBRARY and name not in runtime.symbols()
-    )
+    missing = missing_symbols(code, runtime.symbols())
     if missing:
         raise SavedProgramError(
             "the program was saved by another version of lingon: its code calls functions that "
