@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from .groups import Group, boxes_of, write_boxes
 from .registry import ELEMENTWISE, EMITTERS
 from .scalar import ScalarBuilder
 from .text import ModuleText
@@ -26,76 +25,6 @@ _MISSING = object()
 ELEMENTARY_COST = 48
 MAX_GROUP_COST = 1000
 
-# A group that reads concatenations of at least so many elements is written part by part, if that gives
-# no more than so many loops, of not more than so many lines together.
-MIN_SPLIT = 8192
-MAX_SPLIT = 27
-MAX_SPLIT_LINES = 2000
-
-
-class _Group:
-    """Elementwise equations over one shape that will be one linalg.generic."""
-
-    __slots__ = ("args", "cost", "lines", "merged", "pending", "reads", "shape", "split", "values")
-
-    def __init__(self, shape: tuple[int, ...]):
-        self.shape = shape
-        # Tensor, its type, map, block argument; its value, and the dimensions of the map.
-        self.args: list[tuple[str, str, str, str, Value, tuple | None]] = []
-        self.split = False  # whether a concatenation is among them
-        self.reads: dict[Any, str] = {}  # what was read -> register name
-        self.lines: list[str] = []
-        self.cost = 0  # operations, elementary functions counted as ELEMENTARY_COST
-        self.values: list[Value] = []
-        self.pending = 0  # readers of `values`, still to be emitted, that are equations
-        self.merged: _Group | None = None
-
-
-Box = tuple[list[int], list[int]]  # offsets, sizes
-
-
-def boxes_of(group: _Group) -> list[Box]:
-    """The boxes in each of which every concatenation that `group` reads is one part; none where the
-    group is better written as one."""
-    rank = len(group.shape)
-    if math.prod(group.shape) < MIN_SPLIT or any("linalg.index" in x for x in group.lines):
-        return []
-    edges = [{0, n} for n in group.shape]
-    for arg in group.args:
-        if arg[5] is None:
-            _cut(arg[4], [0] * rank, edges)
-    count = math.prod([len(e) - 1 for e in edges])
-    if count > MAX_SPLIT or count * len(group.lines) > MAX_SPLIT_LINES:
-        return []
-    spans = [list(itertools.pairwise(sorted(e))) for e in edges]
-    # Short rows are slow: they may only be a small part of the whole.
-    short = sum([b - a for a, b in spans[-1] if b - a < 16])
-    if 4 * short > group.shape[-1]:
-        return []
-    return [([a for a, _ in box], [b - a for a, b in box]) for box in itertools.product(*spans)]
-
-
-def _cut(value: Value, offsets: list[int], edges: list[set[int]]) -> None:
-    if value.parts is None:
-        return
-    axis, parts = value.parts
-    at = list(offsets)
-    for part in parts:
-        edges[axis].add(at[axis])
-        _cut(part, at, edges)
-        at[axis] += part.shape[axis]
-
-
-def inside(value: Value, at: Sequence[int]) -> tuple[list[int], Value]:
-    """The part of a concatenation that has the element at `at`, and where in it."""
-    axis, parts = value.parts
-    rest = at[axis]
-    for part in parts:
-        if rest < part.shape[axis]:
-            return [*at[:axis], rest, *at[axis + 1 :]], part
-        rest -= part.shape[axis]
-    raise IndexError(f"no part of {value} has the element {at}")
-
 
 class EmitContext(ModuleText):
     """Writes one function. Emitters get it as their first argument; see this folder's README."""
@@ -108,7 +37,7 @@ class EmitContext(ModuleText):
         self.collectives = 0  # number of collectives emitted so far
         self._identity: dict[int, tuple[str, str]] = {}
         self._journal: list[tuple] | None = None
-        self._open: dict[int, _Group] = {}
+        self._open: dict[int, Group] = {}
         self._held: list[Value] = []  # made by the emitter that is running
         self._use_counts: dict[int, tuple[Any, dict]] = {}
 
@@ -147,7 +76,7 @@ class EmitContext(ModuleText):
             stored = b.store(value.name, value.type)
             name = self.fill(stored, value.shape, value.type.storage)
         else:  # VIEW, IOTA
-            group = _Group(value.shape)
+            group = Group(value.shape)
             result = self._read(group, value)
             made = Value(value.shape, value.type, GROUP, result)
             made.group, made.uses = group, 1
@@ -274,7 +203,7 @@ class EmitContext(ModuleText):
         names = [self.name() for _ in operands]
         types = [_element_text(type) for _, type, _ in operands]
         results = body(b, *names)
-        return self._write_generic(
+        return self.write_one_generic(
             inputs,
             outputs,
             _iterator_text(iterators),
@@ -296,11 +225,11 @@ class EmitContext(ModuleText):
     ) -> list[str]:
         """Like `generic`, with the body's lines, block arguments ("%x: f32") and results given."""
         yielded = [_element_text(type) for _, type, _ in outputs]
-        return self._write_generic(
+        return self.write_one_generic(
             inputs, outputs, _iterator_text(iterators), arguments, lines, results, yielded
         )
 
-    def _write_generic(
+    def write_one_generic(
         self, inputs, outputs, iterators, arguments, lines, results, yielded, attributes=""
     ) -> list[str]:
         out = self.lines
@@ -372,7 +301,7 @@ class EmitContext(ModuleText):
         if not shape:
             b = ScalarBuilder(self, self.lines, loc)
             return Value((), t, SCALAR, compute(b, [self.scalar(v) for v in operands]))
-        group: _Group | None = None
+        group: Group | None = None
         uniform = True
         for v in operands:
             kind = v.kind
@@ -395,7 +324,7 @@ class EmitContext(ModuleText):
             self.flush(group)
             group = None
         if group is None:
-            group = _Group(shape)
+            group = Group(shape)
             self._open[id(group)] = group
         registers = [self._read(group, v) for v in operands]
         before = len(group.lines)
@@ -406,7 +335,7 @@ class EmitContext(ModuleText):
         group.values.append(made)
         return made
 
-    def _read(self, group: _Group, v: Value) -> str:
+    def _read(self, group: Group, v: Value) -> str:
         """Register name of operand `v` inside the body of `group`."""
         kind = v.kind
         if kind == GROUP:
@@ -452,7 +381,7 @@ class EmitContext(ModuleText):
             group.reads[key] = found
         return found
 
-    def _merge(self, a: _Group, b: _Group) -> _Group:
+    def _merge(self, a: Group, b: Group) -> Group:
         """One open group out of two over the same shape."""
         if len(a.lines) < len(b.lines):
             a, b = b, a
@@ -488,7 +417,7 @@ class EmitContext(ModuleText):
                     group = None
                     break
         if group is None:
-            group = _Group(shape)
+            group = Group(shape)
         else:
             del self._open[id(group)]
         registers = [self._read(group, v) for v in operands]
@@ -496,7 +425,7 @@ class EmitContext(ModuleText):
         inputs = [a[:3] for a in group.args]
         return inputs, [a[3] for a in group.args], group.lines, registers
 
-    def _cover(self, group: _Group) -> None:
+    def _cover(self, group: Group) -> None:
         """Adds an input that is never read for the dimensions that no input has: the results of a
         reduction do not have all of them either, and linalg takes the extents from the operands."""
         missing = set(range(len(group.shape)))
@@ -521,7 +450,7 @@ class EmitContext(ModuleText):
         row = ELEMENTWISE["convert_element_type"].raw
         return self.elementwise(lambda b, xs: row(b, [source], t, xs, {}), [value], value.shape, t)
 
-    def flush(self, group: _Group) -> None:
+    def flush(self, group: Group) -> None:
         """Writes an open group as one linalg.generic that yields what is still going to be read."""
         self._open.pop(id(group), None)
         live = [v for v in group.values if v.uses + v.outputs > 0]
@@ -533,7 +462,7 @@ class EmitContext(ModuleText):
         b = ScalarBuilder(self, group.lines, self.loc)
         results = [b.store(v.name, v.type) for v in live]
         if group.split and (boxes := boxes_of(group)):
-            self._write_boxes(group, live, results, boxes)
+            write_boxes(self, group, live, results, boxes)
             return
         types, outputs = [], []
         for v in live:
@@ -541,7 +470,7 @@ class EmitContext(ModuleText):
             type = v.tensor_type
             outputs.append((self.op(f"tensor.empty() : {type}"), type, identity))
         arguments = [a[3] for a in group.args] + [f"{self.name()}: {t}" for t in types]
-        names = self._write_generic(
+        names = self.write_one_generic(
             [a[:3] for a in group.args],
             outputs,
             iterators,
@@ -551,60 +480,6 @@ class EmitContext(ModuleText):
             types,
         )
         for v, name in zip(live, names, strict=True):
-            v.kind, v.name, v.group = TENSOR, name, None
-
-    def _write_boxes(
-        self, group: _Group, live: list[Value], results: list[str], boxes: list[Box]
-    ) -> None:
-        """Writes a group as one linalg.generic for each box, each of which reads single parts."""
-        rank = len(group.shape)
-        identity, iterators = self.identity(rank)
-        # Inside of a loop not the carry: it is still read, as shifted parts, while boxes are written.
-        make = "tensor.empty" if self._journal is None else "bufferization.alloc_tensor"
-        whole = [self.op(f"{make}() : {v.tensor_type}") for v in live]
-        types = [v.type.storage for v in live]
-        outs = [f"{self.name()}: {t}" for t in types]
-        for offsets, sizes in boxes:
-            inputs = []
-            for name, type, map, _, value, dims in group.args:
-                at = offsets if dims is None else [0 if d is None else offsets[d] for d in dims]
-                size = sizes if dims is None else [1 if d is None else sizes[d] for d in dims]
-                while value.parts is not None and dims is None:
-                    at, value = inside(value, at)
-                    name, type = value.name, value.tensor_type
-                if value.kind == SPLAT and dims is None:
-                    stored = self.scalars().store(value.name, value.type)
-                    type = tensor_type(tuple(size), value.type.storage)
-                    name = self.fill(stored, size, value.type.storage)
-                elif value.shape != tuple(size):
-                    small = tensor_type(tuple(size), value.type.storage)
-                    name = self.op(
-                        f"tensor.extract_slice {name}{list(at)} {list(size)} {[1] * len(size)} : "
-                        f"{type} to {small}"
-                    )
-                    type = small
-                inputs.append((name, type, map))
-            outputs = []
-            for t in types:
-                type = tensor_type(tuple(sizes), t)
-                outputs.append((self.op(f"tensor.empty() : {type}"), type, identity))
-            names = self._write_generic(
-                inputs,
-                outputs,
-                iterators,
-                [a[3] for a in group.args] + outs,
-                group.lines,
-                results,
-                types,
-            )
-            slot = f"{list(offsets)} {list(sizes)} {[1] * rank}"
-            whole = [
-                self.op(
-                    f"tensor.insert_slice {name} into {into}{slot} : {out[1]} into {v.tensor_type}"
-                )
-                for name, into, out, v in zip(names, whole, outputs, live, strict=True)
-            ]
-        for v, name in zip(live, whole, strict=True):
             v.kind, v.name, v.group = TENSOR, name, None
 
     def part(self, value: Value) -> Value:
@@ -617,6 +492,11 @@ class EmitContext(ModuleText):
         """Writes every open group."""
         for group in list(self._open.values()):
             self.flush(group)
+
+    @property
+    def in_region(self) -> bool:
+        """Whether what is written is the body of a region, a loop's for example."""
+        return self._journal is not None
 
     @contextlib.contextmanager
     def region(self) -> Iterator[list[str]]:
