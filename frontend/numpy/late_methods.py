@@ -9,6 +9,7 @@ import importlib
 from typing import Any
 
 from ..core.array import attach
+from ..core.trace import Tracer
 
 #: The names by the module that has them.
 NAMES = {
@@ -54,6 +55,8 @@ class Late:
 
 
 attach(**{name: Late(name, module) for module, names in NAMES.items() for name in names})
+# Concrete arrays have one of their own. Without it Python would ask for x[0], x[1], ... without an end.
+Tracer.__iter__ = Late("__iter__", "array_methods")  # type: ignore[attr-defined]
 
 
 def set_namespace(module: str) -> None:

@@ -158,6 +158,21 @@ print({use})
     assert run(program) == f"{eval(use, {'x': x})}\n"
 
 
+def test_the_first_thing_done_with_a_traced_array_is_iteration() -> None:
+    program = """
+import lingon as jax, numpy as np
+def f(x):
+    a, b = x
+    return (a, *list(b))
+print(*jax.jit(f)(np.arange(6.0, dtype=np.float32).reshape(2, 3))[1:])
+try:
+    jax.jit(list)(1.0)
+except TypeError as e:
+    print(e)
+"""
+    assert run(program) == "3.0 4.0 5.0\niteration over a 0-d array\n"
+
+
 def test_threads_may_import_at_once() -> None:
     program = """
 import threading
