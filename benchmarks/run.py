@@ -255,6 +255,30 @@ def report(name: str, records: list[dict[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def summary(figures: dict[str, list[dict[str, Any]]]) -> str:
+    """A table of the families and their groups."""
+    head = ("family", "programs", "ratio, geometric mean", "to reach", "slower than jax", "missing")
+    rows = []
+    for name, records in figures.items():
+        module = start if name == "start" else family(name)
+        for group, target in module.TARGETS.items():
+            mine = [r for r in records if r["group"] == group]
+            ratios = [ratio(r) for r in mine if "seconds" in r]
+            if not mine:
+                continue
+            rows.append(
+                (
+                    f"{name}: {group}" if group else name,
+                    str(len(mine)),
+                    f"{mean(ratios):.2f}" if ratios else "",
+                    f"{target:g}",
+                    str(sum(r < 1 for r in ratios)),
+                    str(len(mine) - len(ratios)),
+                )
+            )
+    return table(head, rows)
+
+
 def scaling(records: list[dict[str, Any]]) -> list[str]:
     """How throughput grows with threads, for programs `threads: N x ...`."""
     one, out = {}, []
@@ -375,9 +399,13 @@ def main() -> None:
         texts.append(report(name, records))
         print(texts[-1], flush=True)
         if options.markdown:
-            Path(options.markdown).write_text("\n".join(texts))
+            Path(options.markdown).write_text(
+                "\n".join([texts[0], summary(figures), "", *texts[1:]])
+            )
         if options.json:
             Path(options.json).write_text(json.dumps(figures, indent=1))
+    if figures:
+        print(summary(figures))
     print(f"{time.perf_counter() - began:.0f} s")
 
 

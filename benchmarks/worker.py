@@ -36,6 +36,7 @@ class Worker:
         self.listed: dict[str, dict[str, Any]] = {}
         self.program: Any = None
         self.call: Callable[[], Any] | None = None
+        self.once: Callable[[], Any] | None = None
 
     def programs(self, family: str) -> dict[str, Any]:
         if family not in self.listed:
@@ -53,7 +54,7 @@ class Worker:
         return self.jax.tree_util.tree_map(one, made)
 
     def prepare(self, family: str, name: str, save: str, memory: bool = False) -> dict[str, Any]:
-        self.program = self.call = None
+        self.program = self.call = self.once = None
         program = self.programs(family)[name]
         self.jax.config.update("jax_enable_x64", program.x64)
         f, made = program.make()
@@ -117,33 +118,33 @@ class Worker:
             return {"times": self.compilations(seconds)}
         call = self.call
         assert call is not None
-        result = call()
-        self.wait(result)
-        if hasattr(result, "block_until_ready"):
-            once = lambda: call().block_until_ready()  # noqa: E731
-        elif isinstance(result, float | int | np.ndarray):
-            once = call
-        else:
-            wait = self.jax.block_until_ready
-            once = lambda: wait(call())  # noqa: E731
-        del result
-        clock = time.perf_counter
-        start = clock()
-        once()
-        inner = max(1, min(10_000, int(1e-3 / max(clock() - start, 1e-7))))
-        if inner > 1:
-            start = clock()
-            for _ in range(inner):
-                once()
-            inner = max(1, min(10_000, int(1e-3 * inner / (clock() - start))))
-        times = []
+        if self.once is None:
+            self.once = self.waited(call)
+            self.once()
+        once, clock = self.once, time.perf_counter
+        times: list[float] = []
         end = clock() + seconds
-        while len(times) < 3 or clock() < end:
+        inner = 1
+        while len(times) < 2 or clock() < end:
             start = clock()
             for _ in range(inner):
                 once()
             times.append((clock() - start) / inner)
+            if inner == 1 and times[0] < 5e-4:
+                # The first one tells how many it takes to fill a millisecond.
+                inner = min(10_000, int(1e-3 / max(times.pop(), 1e-7)))
         return {"times": times}
+
+    def waited(self, call: Callable[[], Any]) -> Callable[[], Any]:
+        """`call` with what waits for its result at the least cost."""
+        result = call()
+        self.wait(result)
+        if hasattr(result, "block_until_ready"):
+            return lambda: call().block_until_ready()
+        if isinstance(result, float | int | np.ndarray):
+            return call
+        wait = self.jax.block_until_ready
+        return lambda: wait(call())
 
     def compilations(self, seconds: float) -> list[float]:
         times = []
