@@ -5,7 +5,8 @@
 // body that brings nothing, since iterations overlap in the processor anyway,
 // and costs most of the time of a compilation. Such a loop is not interleaved,
 // and where the target has masked memory accesses, its last iteration is a
-// masked one.
+// masked one. Of a reduction the vectorizer makes four copies; beyond a few
+// operations two have the same speed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,6 +38,9 @@ struct LoopHintsPass
   Option<int64_t> length{*this, "length", llvm::cl::init(400),
                          llvm::cl::desc("operations from which a loop is "
                                         "vector code once")};
+  Option<int64_t> reduction{*this, "reduction", llvm::cl::init(40),
+                            llvm::cl::desc("operations from which a reduction "
+                                           "is interleaved twice at most")};
   Option<bool> masks{*this, "masks", llvm::cl::init(false),
                      llvm::cl::desc("the target has masked memory accesses")};
 
@@ -48,11 +52,15 @@ struct LoopHintsPass
         parseAttribute("#llvm.loop_annotation<vectorize = <predicateEnable = "
                        "true>, interleave = <count = 1>>",
                        context);
+    Attribute twice = parseAttribute(
+        "#llvm.loop_annotation<interleave = <count = 2>>", context);
     SymbolTable symbols(getOperation());
     llvm::DenseMap<StringAttr, int64_t> lengths;
     getOperation().walk([&](scf::ForOp loop) {
       int64_t operations = lengthOf(loop.getRegion(), symbols, lengths);
-      if (operations < length)
+      bool reduces = loop.getNumResults() > 0;
+      if (operations <
+          (reduces ? std::min<int64_t>(length, reduction) : length))
         return;
       bool innermost = !loop.getBody()
                             ->walk([](LoopLikeOpInterface) {
@@ -60,7 +68,9 @@ struct LoopHintsPass
                             })
                             .wasInterrupted();
       if (innermost)
-        loop->setAttr("llvm.loop_annotation", masks ? masked : single);
+        loop->setAttr("llvm.loop_annotation", operations < length ? twice
+                                              : masks             ? masked
+                                                                  : single);
     });
   }
 
