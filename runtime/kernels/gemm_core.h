@@ -480,9 +480,9 @@ void directProduct(Matrix<const W> a, Matrix<const W> b, Matrix<W> c, int64_t m,
   int64_t full = n / lanes * lanes;
   for (int64_t k0 = 0; k0 < k; k0 += depthBlock) {
     int64_t depth = minOf(depthBlock, k - k0);
-    for (int64_t j = 0; j < full;) {
+    auto column = [&](int64_t j, int64_t first, int64_t last) {
       bool wide = full - j >= Cols;
-      for (int64_t i = 0; i < m; i += height) {
+      for (int64_t i = first; i < last; i += height) {
         int64_t rows = minOf(height, m - i);
         if (wide)
           directTile<W, TileVectors>(a.block(i, k0), &b.at(k0, j), b.rowStride,
@@ -491,8 +491,16 @@ void directProduct(Matrix<const W> a, Matrix<const W> b, Matrix<W> c, int64_t m,
           directTile<W, 1>(a.block(i, k0), &b.at(k0, j), b.rowStride,
                            c.block(i, j), rows, lanes, depth, k0 != 0);
       }
-      j += wide ? Cols : lanes;
-    }
+      return wide ? Cols : lanes;
+    };
+    // What is larger passes through the cache once.
+    if (m > k || m > n)
+      for (int64_t i = 0; i < m; i += height)
+        for (int64_t j = 0; j < full;)
+          j += column(j, i, minOf(i + height, m));
+    else
+      for (int64_t j = 0; j < full;)
+        j += column(j, 0, m);
   }
   if (full < n)
     panelProduct<W>(a, b.block(0, full), c.block(0, full), m, n - full, k);
