@@ -9,7 +9,7 @@
 
 #include "LingonDialect.h"
 #include "Registration.h"
-#include "buffers.h"
+#include "outlining.h"
 #include "remarks.h"
 
 #include "mlir/Conversion/LLVMCommon/LoweringOptions.h"
@@ -20,12 +20,9 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/MemRef/Utils/MemRefUtils.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
-#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/SymbolTable.h"
-#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 
@@ -217,75 +214,9 @@ struct ParallelizePass
                                    std::prev(body->end()));
   }
 
-  /// Moves what the body needs from outside and what is cheap to compute again
-  /// into the body; returns what remains to be passed, or nothing if a buffer
-  /// cannot be passed as a bare pointer.
-  std::optional<SetVector<Value>> captures(scf::ParallelOp loop) {
-    OpBuilder builder(&getContext());
-    SetVector<Value> values;
-    for (;;) {
-      values.clear();
-      getUsedValuesDefinedAbove(loop.getRegion(), values);
-      bool changed = false;
-      for (Value value : values) {
-        Operation *op = value.getDefiningOp();
-        if (!op ||
-            !(op->hasTrait<OpTrait::ConstantLike>() ||
-              isa<ViewLikeOpInterface>(op) || isa<memref::GetGlobalOp>(op)))
-          continue;
-        if (isa<memref::ViewOp>(op))
-          continue; // a range of the scratch memory is passed as it is
-        builder.setInsertionPointToStart(loop.getBody());
-        Operation *clone = builder.clone(*op);
-        for (auto [from, to] : llvm::zip(op->getResults(), clone->getResults()))
-          from.replaceUsesWithIf(to, [&](OpOperand &use) {
-            return loop.getRegion().isAncestor(
-                use.getOwner()->getParentRegion());
-          });
-        changed = true;
-      }
-      if (!changed)
-        break;
-    }
-    for (Value value : values) {
-      Type type = value.getType();
-      if (auto memref = dyn_cast<MemRefType>(type)) {
-        if (!memref::isStaticShapeAndContiguousRowMajor(memref) ||
-            !memref.getLayout().isIdentity())
-          return std::nullopt;
-      } else if (!type.isIntOrIndexOrFloat() && !isa<ComplexType>(type) &&
-                 !isa<LLVM::LLVMPointerType>(type)) {
-        return std::nullopt;
-      }
-    }
-    return values;
-  }
-
-  static bool isWritten(scf::ParallelOp loop, Value buffer) {
-    return loop
-        ->walk([&](Operation *op) {
-          auto effects = dyn_cast<MemoryEffectOpInterface>(op);
-          for (OpOperand &operand : op->getOpOperands()) {
-            if (!isa<BaseMemRefType>(operand.get().getType()) ||
-                lingon::bufferRoot(operand.get()) != buffer ||
-                isa<ViewLikeOpInterface>(op))
-              continue;
-            if (!effects)
-              return WalkResult::interrupt();
-            SmallVector<MemoryEffects::EffectInstance> found;
-            effects.getEffectsOnValue(operand.get(), found);
-            for (const auto &effect : found)
-              if (!isa<MemoryEffects::Read>(effect.getEffect()))
-                return WalkResult::interrupt();
-          }
-          return WalkResult::advance();
-        })
-        .wasInterrupted();
-  }
-
   bool outlineLoop(scf::ParallelOp loop, ArrayRef<int64_t> extents,
                    int64_t iterations, int64_t each, int64_t total) {
-    auto captured = captures(loop);
+    auto captured = lingon::captures(loop.getRegion());
     if (!captured) {
       lingon::missed(loop.getLoc(), lingon::kSerial, kPassName)
           << "it uses a buffer that is not contiguous";
@@ -308,25 +239,7 @@ struct ParallelizePass
                              builder.getFunctionType(inputs, {}));
     kernel.setPrivate();
     symbols->insert(kernel);
-    SmallVector<Value> roots;
-    SmallVector<bool> written;
-    for (Value value : *captured) {
-      bool buffer = isa<MemRefType>(value.getType());
-      roots.push_back(buffer ? lingon::bufferRoot(value) : Value());
-      written.push_back(buffer && isWritten(loop, value));
-    }
-    for (auto [i, value] : llvm::enumerate(*captured)) {
-      if (!roots[i])
-        continue;
-      bool alone = true;
-      for (auto [j, other] : llvm::enumerate(*captured))
-        if (i != j && roots[j] && (written[i] || written[j]) &&
-            lingon::rootsMayAlias(roots[i], roots[j]))
-          alone = false;
-      if (alone)
-        kernel.setArgAttr(2 + i, LLVM::LLVMDialect::getNoAliasAttrName(),
-                          builder.getUnitAttr());
-    }
+    lingon::markDistinct(kernel, 2, loop.getRegion(), captured->getArrayRef());
 
     Block *entry = kernel.addEntryBlock();
     builder.setInsertionPointToStart(entry);
