@@ -31,7 +31,8 @@ def in_loops(text: str) -> str:
     """The lines inside of loops."""
     depth, kept = 0, []
     for line in text.splitlines():
-        if depth and line.strip() == "}" and len(line) - len(line.lstrip()) <= depth:
+        ends = re.fullmatch(r" *\}( \{.*\})?", line)  # with or without attributes
+        if depth and ends and len(line) - len(line.lstrip()) <= depth:
             depth = 0
         if depth:
             kept.append(line)
