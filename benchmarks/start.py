@@ -67,6 +67,7 @@ def environment(library: str, cache: str, folder: str) -> dict[str, str]:
     env = dict(os.environ)
     for name in ("LINGON_COMPILATION_CACHE", "LINGON_CACHE_DIR", "JAX_COMPILATION_CACHE_DIR"):
         env.pop(name, None)
+    env.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its compiled files
     env["JAX_PLATFORMS"] = "cpu"
     if cache == "off":
         env["LINGON_COMPILATION_CACHE"] = "0"
