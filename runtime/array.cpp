@@ -209,9 +209,7 @@ PyObject *arrayFromNumpy(PyObject *object, bool weakType, bool copy,
   return result;
 }
 
-/// Stores a Python scalar of the exact kind; returns false when `value` takes
-/// the general path.
-static bool storeFast(void *to, PyObject *value, DType dtype) {
+bool storeScalar(void *to, PyObject *value, DType dtype) {
   switch (dtype) {
   case DType::Bool:
     if (!PyBool_Check(value))
@@ -261,7 +259,7 @@ PyObject *arrayFromScalar(PyObject *value, DType dtype, bool weakType,
   if (!result)
     return nullptr;
   ArrayObject *array = asArray(result);
-  if (storeFast(array->data, value, dtype))
+  if (storeScalar(array->data, value, dtype))
     return result;
   memset(array->data, 0, itemsizeOf(dtype));
   if (PyArray_Pack(reinterpret_cast<PyArray_Descr *>(descrOf(dtype)),
@@ -524,7 +522,8 @@ PyObject *fromNumpy(PyObject *, PyObject *const *args, Py_ssize_t nargs,
 PyMethodDef arrayMethods[] = {
     {"from_numpy", (PyCFunction)(void *)fromNumpy,
      METH_FASTCALL | METH_KEYWORDS | METH_STATIC,
-     "from_numpy(array, weak_type=False, copy=False, device_id=None)\n\nArray of "
+     "from_numpy(array, weak_type=False, copy=False, device_id=None)\n\nArray "
+     "of "
      "an ndarray. Shares its memory if it is C-contiguous, aligned and of "
      "native byte order and copy is false: it must not be written to after."},
     {"_numpy", array_numpy, METH_NOARGS,

@@ -39,8 +39,8 @@ inline PyObject *asPy(ArrayObject *array) {
 // All of the following need the GIL and return a new reference, or null with a
 // Python error set.
 
-/// Puts a new array in the list of all arrays, from which its deallocation takes
-/// it. Whoever creates an ArrayObject calls this.
+/// Puts a new array in the list of all arrays, from which its deallocation
+/// takes it. Whoever creates an ArrayObject calls this.
 void enlist(ArrayObject *array);
 /// Wraps a piece of a buffer; takes over one reference to `aval` and one to
 /// `buffer`, also on failure. `data` null means the start of the buffer.
@@ -53,14 +53,17 @@ PyObject *newArray(Aval *aval, int32_t deviceId);
 /// byte order and `copy` is false; else copies.
 PyObject *arrayFromNumpy(PyObject *ndarray, bool weakType, bool copy,
                          int32_t deviceId);
+/// Stores a Python scalar of the exact kind; returns false when `value` takes
+/// the general path.
+bool storeScalar(void *to, PyObject *value, DType dtype);
 /// Rank-0 array of a Python or NumPy scalar. OverflowError for a Python int
 /// that the dtype cannot hold.
 PyObject *arrayFromScalar(PyObject *value, DType dtype, bool weakType,
                           int32_t deviceId);
 /// The cached read-only ndarray view.
 PyObject *numpyView(ArrayObject *array);
-/// Sees to it that the array has its buffer. Sets RuntimeError and returns false
-/// for a deleted array, MemoryError where parts cannot be put together.
+/// Sees to it that the array has its buffer. Sets RuntimeError and returns
+/// false for a deleted array, MemoryError where parts cannot be put together.
 bool checkAlive(ArrayObject *array);
 /// Whether nobody but this one array can see its buffer, which is a whole pool
 /// block: then a program may write its result there. Drops an unused view.

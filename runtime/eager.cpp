@@ -120,44 +120,6 @@ bool parse(Entry *entry, PyObject *made, size_t numLeaves) {
 // Calls
 //===----------------------------------------------------------------------===//
 
-/// Stores a number as the dtype; false where the general path has to do it.
-bool storeNumber(void *to, PyObject *value, DType dtype) {
-  switch (dtype) {
-  case DType::Bool:
-    if (!PyBool_Check(value))
-      return false;
-    *static_cast<uint8_t *>(to) = value == Py_True;
-    return true;
-  case DType::Int32:
-  case DType::Int64: {
-    if (!PyLong_CheckExact(value))
-      return false;
-    long long number = PyLong_AsLongLong(value); // fits: it was classified
-    if (dtype == DType::Int64)
-      *static_cast<int64_t *>(to) = number;
-    else
-      *static_cast<int32_t *>(to) = int32_t(number);
-    return true;
-  }
-  case DType::Float32:
-  case DType::Float64: {
-    if (!PyFloat_CheckExact(value))
-      return false;
-    double number = PyFloat_AS_DOUBLE(value);
-    if (dtype == DType::Float64)
-      *static_cast<double *>(to) = number;
-    else if (number <= 3.4028234663852886e38 &&
-             number >= -3.4028234663852886e38)
-      *static_cast<float *>(to) = float(number);
-    else
-      return false;
-    return true;
-  }
-  default:
-    return false;
-  }
-}
-
 struct Dropped {
   PyObject *objects[maxLeaves];
   size_t count = 0;
@@ -193,7 +155,7 @@ PyObject *execute(const Key &key, Entry *entry) {
         continue;
       }
       if (leaf.kind == LeafKind::Scalar &&
-          storeNumber(numbers[i], leaf.object, leaf.aval->dtype)) {
+          storeScalar(numbers[i], leaf.object, leaf.aval->dtype)) {
         inputs[i] = numbers[i];
         continue;
       }

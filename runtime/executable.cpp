@@ -286,13 +286,6 @@ bool Executable::run(PyObject *const *args, size_t numArgs, PyObject **outs,
   return true;
 }
 
-namespace {
-
-[[noreturn]] void raise(PyObject *type, const char *text) {
-  PyErr_SetString(type, text);
-  throw nb::python_error();
-}
-
 void appendAvals(nb::handle sequence, std::vector<Aval *> &avals) {
   for (nb::handle item : sequence) {
     Aval *aval = internAvalOf(item.ptr());
@@ -300,6 +293,13 @@ void appendAvals(nb::handle sequence, std::vector<Aval *> &avals) {
       throw nb::python_error();
     avals.push_back(aval);
   }
+}
+
+namespace {
+
+[[noreturn]] void raise(PyObject *type, const char *text) {
+  PyErr_SetString(type, text);
+  throw nb::python_error();
 }
 
 void construct(Executable *memory, uintptr_t entry, nb::handle inAvals,

@@ -15,6 +15,10 @@
 #include <utility>
 #include <vector>
 
+namespace nanobind {
+class handle;
+} // namespace nanobind
+
 namespace lingon {
 
 using EntryFunction = void (*)(void **pointers);
@@ -61,6 +65,9 @@ public:
   std::vector<PyObject *> callbacks;
   PyObject *keepalive = nullptr; ///< what owns the code
 };
+
+/// Appends the avals of Python objects, owned; throws nanobind's python_error.
+void appendAvals(nanobind::handle sequence, std::vector<Aval *> &avals);
 
 } // namespace lingon
 

@@ -533,16 +533,8 @@ void construct(Plan *memory, nb::handle inAvals, nb::handle outAvals,
   auto *self = new (memory) Plan();
   std::vector<int64_t> constBytes;
   try {
-    for (nb::handle item : inAvals)
-      if (Aval *aval = internAvalOf(item.ptr()))
-        self->inAvals.push_back(aval);
-      else
-        throw nb::python_error();
-    for (nb::handle item : outAvals)
-      if (Aval *aval = internAvalOf(item.ptr()))
-        self->outAvals.push_back(aval);
-      else
-        throw nb::python_error();
+    appendAvals(inAvals, self->inAvals);
+    appendAvals(outAvals, self->outAvals);
     for (nb::handle item : consts) {
       if (!isArray(item.ptr()))
         raise(PyExc_TypeError, "Plan: constants must be ArrayImpl");

@@ -137,8 +137,11 @@ void gather(char **operands, const int64_t *config) {
 }
 PlanMove registerGather("gather", gather);
 
-/// (indices as int64, updates, out, which holds the operand)
-void scatter(char **operands, const int64_t *config) {
+/// Calls combine(element of the result, of the updates) for each that is within
+/// bounds; the operands are (indices as int64, updates, out, which holds the
+/// operand).
+template <class Combine>
+void forEachUpdate(char **operands, const int64_t *config, Combine combine) {
   Windows w(config);
   const char *from = operands[1];
   char *to = operands[2];
@@ -146,11 +149,18 @@ void scatter(char **operands, const int64_t *config) {
             [&](int64_t start, int64_t at) {
               if (start < 0)
                 return;
-              auto copy = [&](int64_t a, int64_t b) {
-                memcpy(to + a, from + b, size_t(w.itemsize));
+              auto one = [&](int64_t a, int64_t b) {
+                combine(to + a, from + b, w.itemsize);
               };
-              w.forElements(start, at, 0, copy);
+              w.forElements(start, at, 0, one);
             });
+}
+
+void scatter(char **operands, const int64_t *config) {
+  forEachUpdate(operands, config,
+                [](char *to, const char *from, int64_t itemsize) {
+                  memcpy(to, from, size_t(itemsize));
+                });
 }
 PlanMove registerScatter("scatter", scatter);
 
@@ -163,18 +173,9 @@ struct Mul {
 
 template <class F, class T>
 void scatterWith(char **operands, const int64_t *config) {
-  Windows w(config);
-  const char *from = operands[1];
-  char *to = operands[2];
-  w.forEach(reinterpret_cast<const int64_t *>(operands[0]),
-            [&](int64_t start, int64_t at) {
-              if (start < 0)
-                return;
-              auto combine = [&](int64_t a, int64_t b) {
-                store<T>(to + a, F::apply(load<T>(to + a), load<T>(from + b)));
-              };
-              w.forElements(start, at, 0, combine);
-            });
+  forEachUpdate(operands, config, [](char *to, const char *from, int64_t) {
+    store<T>(to, F::apply(load<T>(to), load<T>(from)));
+  });
 }
 PlanMove addF32("scatter_add_float32", scatterWith<Add, float>),
     addF64("scatter_add_float64", scatterWith<Add, double>),

@@ -42,6 +42,17 @@ class Program:
     differing: float = 0.0
 
 
+def add_to(
+    out: list[Program],
+    name: str,
+    f: Callable[..., Any],
+    arguments: Callable[[], tuple],
+    **kwargs: Any,
+) -> None:
+    """Appends a program of a function and what makes its arguments; `kwargs` are a Program's."""
+    out.append(Program(name, lambda: (f, arguments()), **kwargs))
+
+
 def size(n: int) -> int:
     """n, or a small number in its place where programs are only tested."""
     return n if not small or n <= 32 else 32 + n % 4

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from .common import BF16, Program, integers, named, normal, size, thousands, uniform
+from .common import BF16, Program, add_to, integers, named, normal, size, thousands, uniform
 
 TARGETS = {"": 1.5, "sin, arctan, pow and the like": 5.0}
 SIZES = (1_000, 100_000, 10_000_000)
@@ -227,10 +228,7 @@ def _complex(jax: Any) -> dict[str, tuple[Callable[..., Any], int]]:
 def programs(jax: Any) -> list[Program]:
     out = _functions(jax)
 
-    def add(
-        name: str, f: Callable[..., Any], arguments: Callable[[], tuple], **kwargs: Any
-    ) -> None:
-        out.append(Program(name, lambda: (f, arguments()), **kwargs))
+    add = functools.partial(add_to, out)
 
     for n in SIZES:
         for name, (f, arity) in _chains(jax).items():

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from .common import Program, integers, normal, permutation, size, uniform
+from .common import Program, add_to, integers, normal, permutation, size, uniform
 
 TARGETS = {"": 1.3}
 
@@ -16,10 +17,7 @@ def programs(jax: Any) -> list[Program]:
     jnp, lax = jax.numpy, jax.lax
     out: list[Program] = []
 
-    def add(
-        name: str, f: Callable[..., Any], arguments: Callable[[], tuple], **kwargs: Any
-    ) -> None:
-        out.append(Program(name, lambda: (f, arguments()), **kwargs))
+    add = functools.partial(add_to, out)
 
     # Gathers.
     take = lambda x, i: x[i]  # noqa: E731

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from .common import BF16, Program, integers, normal, size, thousands, uniform
+from .common import BF16, Program, add_to, integers, normal, size, thousands, uniform
 
 TARGETS = {"": 1.5, "argmax, cumsum": 4.0}
 TOTAL = 4_000_000
@@ -76,10 +77,7 @@ def programs(jax: Any) -> list[Program]:
     jnp = jax.numpy
     out: list[Program] = []
 
-    def add(
-        name: str, f: Callable[..., Any], arguments: Callable[[], tuple], **kwargs: Any
-    ) -> None:
-        out.append(Program(name, lambda: (f, arguments()), **kwargs))
+    add = functools.partial(add_to, out)
 
     for name, (f, lengths, group) in _by_rows(jax).items():
         for n in lengths:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from .common import BF16, Program, integers, normal, size, thousands
+from .common import BF16, Program, add_to, integers, normal, size, thousands
 
 TARGETS = {"": 6.0}
 
@@ -16,10 +17,7 @@ def programs(jax: Any) -> list[Program]:
     jnp, lax = jax.numpy, jax.lax
     out: list[Program] = []
 
-    def add(
-        name: str, f: Callable[..., Any], arguments: Callable[[], tuple], **kwargs: Any
-    ) -> None:
-        out.append(Program(name, lambda: (f, arguments()), **kwargs))
+    add = functools.partial(add_to, out)
 
     def floats(*shape: int, dtype: Any = np.float32) -> Callable[[], tuple]:
         return lambda: (normal(*map(size, shape), dtype=dtype),)

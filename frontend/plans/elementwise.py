@@ -77,34 +77,18 @@ def _named(b: Builder, name: str, ins: list[View], dtype: Any) -> View:
     return b.elementwise(full, ins, dtype)
 
 
-@plans("max")
-def _max(b: Builder, ins: list[View], params: dict, outs: list[Any]) -> View:
-    return _named(b, "max", ins, outs[0].dtype)
+def _loop(name: str) -> None:
+    """The rule of a primitive that has a loop of its own name for each dtype."""
+
+    @plans(name)
+    def rule(b: Builder, ins: list[View], params: dict, outs: list[Any]) -> View:
+        return _named(b, name, ins, outs[0].dtype)
 
 
-@plans("min")
-def _min(b: Builder, ins: list[View], params: dict, outs: list[Any]) -> View:
-    return _named(b, "min", ins, outs[0].dtype)
-
-
-@plans("sign")
-def _sign(b: Builder, ins: list[View], params: dict, outs: list[Any]) -> View:
-    return _named(b, "sign", ins, outs[0].dtype)
-
-
-@plans("shift_left")
-def _shift_left(b: Builder, ins: list[View], params: dict, outs: list[Any]) -> View:
-    return _named(b, "shift_left", ins, outs[0].dtype)
-
-
-@plans("shift_right_logical")
-def _shift_right_logical(b: Builder, ins: list[View], params: dict, outs: list[Any]) -> View:
-    return _named(b, "shift_right_logical", ins, outs[0].dtype)
-
-
-@plans("shift_right_arithmetic")
-def _shift_right_arithmetic(b: Builder, ins: list[View], params: dict, outs: list[Any]) -> View:
-    return _named(b, "shift_right_arithmetic", ins, outs[0].dtype)
+for _name in (
+    "max", "min", "sign", "shift_left", "shift_right_logical", "shift_right_arithmetic",
+):  # fmt: skip
+    _loop(_name)
 
 
 @plans("clamp")
