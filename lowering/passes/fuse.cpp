@@ -955,23 +955,17 @@ struct FusePass : public PassWrapper<FusePass, OperationPass<func::FuncOp>> {
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
     SmallVector<linalg::LinalgOp> named;
-    SmallVector<Block *> blocks;
     getOperation().walk([&](Operation *op) {
       if (isa<linalg::BroadcastOp, linalg::TransposeOp, linalg::MapOp,
               linalg::ReduceOp, linalg::CopyOp>(op))
         named.push_back(cast<linalg::LinalgOp>(op));
-      if (isa<linalg::LinalgOp>(op))
-        return;
-      for (Region &region : op->getRegions())
-        for (Block &inner : region)
-          blocks.push_back(&inner);
     });
     for (linalg::LinalgOp op : named) {
       rewriter.setInsertionPoint(op);
       if (op.hasPureTensorSemantics())
         (void)linalg::generalizeNamedOp(rewriter, op);
     }
-    for (Block *block : blocks)
+    for (Block *block : lingon::blocksAroundStructured(getOperation()))
       BlockFuser(*block).run();
   }
 };

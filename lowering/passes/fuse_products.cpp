@@ -569,15 +569,7 @@ struct FuseProductsPass
       llvm::cl::desc("bytes of what a block computes, at most")};
 
   void runOnOperation() override {
-    SmallVector<Block *> blocks;
-    getOperation().walk([&](Operation *op) {
-      if (isa<linalg::LinalgOp>(op))
-        return;
-      for (Region &region : op->getRegions())
-        for (Block &inner : region)
-          blocks.push_back(&inner);
-    });
-    for (Block *block : blocks)
+    for (Block *block : lingon::blocksAroundStructured(getOperation()))
       ProductFuser(*block, leastBytes, blockBytes).run();
   }
 };

@@ -674,15 +674,7 @@ struct FuseRowsPass
       llvm::cl::desc("bound of the temporaries of one row")};
 
   void runOnOperation() override {
-    SmallVector<Block *> blocks;
-    getOperation().walk([&](Operation *op) {
-      if (isa<linalg::LinalgOp>(op))
-        return;
-      for (Region &region : op->getRegions())
-        for (Block &inner : region)
-          blocks.push_back(&inner);
-    });
-    for (Block *block : blocks)
+    for (Block *block : lingon::blocksAroundStructured(getOperation()))
       BlockGrouper(*block, maxRowBytes).run();
     unshareFills();
   }

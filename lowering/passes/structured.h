@@ -122,6 +122,21 @@ inline unsigned bodyCost(mlir::Block &body) {
   return cost;
 }
 
+/// The blocks of a function that hold structured operations: all but the bodies
+/// of those operations.
+inline llvm::SmallVector<mlir::Block *>
+blocksAroundStructured(mlir::Operation *function) {
+  llvm::SmallVector<mlir::Block *> blocks;
+  function->walk([&](mlir::Operation *op) {
+    if (mlir::isa<mlir::linalg::LinalgOp>(op))
+      return;
+    for (mlir::Region &region : op->getRegions())
+      for (mlir::Block &inner : region)
+        blocks.push_back(&inner);
+  });
+  return blocks;
+}
+
 } // namespace lingon
 
 #endif // LINGON_PASSES_STRUCTURED_H
