@@ -1,5 +1,6 @@
 //===- dispatch.cpp - A call of a jitted function -------------------------===//
 #include "dispatch.h"
+#include "borrowed.h"
 #include "pytree_internal.h"
 
 #include <nanobind/nanobind.h>
@@ -54,36 +55,6 @@ struct Scratch {
       Py_XDECREF(obj);
     }
   }
-};
-
-thread_local std::vector<std::unique_ptr<Scratch>> freeScratch;
-
-class ScratchHolder {
-public:
-  ScratchHolder() {
-    if (freeScratch.empty()) {
-      scratch = std::make_unique<Scratch>();
-    } else {
-      scratch = std::move(freeScratch.back());
-      freeScratch.pop_back();
-    }
-  }
-  ~ScratchHolder() {
-    if (PyErr_Occurred()) {
-      PyObject *type, *value, *trace;
-      PyErr_Fetch(&type, &value, &trace);
-      scratch->clear();
-      PyErr_Restore(type, value, trace);
-    } else {
-      scratch->clear();
-    }
-    if (freeScratch.size() < 4)
-      freeScratch.push_back(std::move(scratch));
-  }
-  Scratch &operator*() { return *scratch; }
-
-private:
-  std::unique_ptr<Scratch> scratch;
 };
 
 enum class Outcome { Known, AskPython, Failed };
@@ -435,8 +406,8 @@ PyObject *callChecked(PyObject *object, PyObject *const *args, size_t nargsf,
   }
   if (isTracing())
     return callMiss(self, nullptr, args, numArgs, kwnames);
-  ScratchHolder holder;
-  Scratch &s = *holder;
+  Borrowed<Scratch, 4> borrowed;
+  Scratch &s = *borrowed;
   // The caller's reference keeps `self` alive during the call.
   switch (makeSignature(self, s, args, numArgs, kwnames)) {
   case Outcome::Failed:

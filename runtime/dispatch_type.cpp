@@ -1,11 +1,9 @@
 //===- dispatch_type.cpp - The Python type JitDispatch --------------------===//
 #include "dispatch.h"
+#include "function_type.h"
 #include "module.h"
 
 #include <nanobind/nanobind.h>
-#include <structmember.h>
-
-#include <unordered_set>
 
 namespace nb = nanobind;
 
@@ -13,11 +11,12 @@ namespace lingon {
 namespace dispatch {
 namespace {
 
-/// All live objects, for clear_all().
-std::unordered_set<DispatchObject *> &liveObjects() {
-  static auto *set = new std::unordered_set<DispatchObject *>();
-  return *set;
+void forget(DispatchObject *self) {
+  if (self->cache)
+    self->cache->clear();
 }
+
+using Type = FunctionType<DispatchObject, forget>;
 
 PyObject *create(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
   static const char *names[] = {"miss", "fun", "static_argnums",
@@ -44,7 +43,7 @@ PyObject *create(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
   self->staticNums = new std::vector<Py_ssize_t>();
   self->staticNames = new std::vector<PyObject *>();
   self->cache = new Cache();
-  liveObjects().insert(self);
+  Type::live().insert(self);
   PyObject *items = nums ? PySequence_Tuple(nums) : PyTuple_New(0);
   bool ok = items != nullptr;
   for (Py_ssize_t i = 0; ok && i < PyTuple_GET_SIZE(items); ++i) {
@@ -98,7 +97,7 @@ void dealloc(PyObject *object) {
   DispatchObject *self = asDispatch(object);
   PyTypeObject *type = Py_TYPE(object);
   PyObject_GC_UnTrack(object);
-  liveObjects().erase(self);
+  Type::live().erase(self);
   if (self->weakrefs)
     PyObject_ClearWeakRefs(object);
   clearObject(object);
@@ -112,22 +111,13 @@ void dealloc(PyObject *object) {
   Py_DECREF(type);
 }
 
-PyObject *bindMethod(PyObject *self, PyObject *instance, PyObject *) {
-  if (!instance || instance == Py_None) {
-    Py_INCREF(self);
-    return self;
-  }
-  return PyMethod_New(self, instance);
-}
-
 PyObject *reprObject(PyObject *object) {
   PyObject *fun = asDispatch(object)->fun;
   return PyUnicode_FromFormat("<PjitFunction of %R>", fun ? fun : Py_None);
 }
 
 PyObject *clearFastCache(PyObject *object, PyObject *) {
-  if (asDispatch(object)->cache)
-    asDispatch(object)->cache->clear();
+  forget(asDispatch(object));
   Py_RETURN_NONE;
 }
 
@@ -150,25 +140,6 @@ PyObject *setFastCacheLimit(PyObject *object, PyObject *value) {
   Py_RETURN_NONE;
 }
 
-PyObject *clearAll(PyObject *, PyObject *) {
-  std::vector<PyObject *> objects;
-  for (DispatchObject *object : liveObjects()) {
-    Py_INCREF(object);
-    objects.push_back(reinterpret_cast<PyObject *>(object));
-  }
-  for (PyObject *object : objects) {
-    if (asDispatch(object)->cache)
-      asDispatch(object)->cache->clear();
-    Py_DECREF(object);
-  }
-  Py_RETURN_NONE;
-}
-
-/// Pickled, and copied, by its qualified name, as a plain function is.
-PyObject *reduce(PyObject *object, PyObject *) {
-  return PyObject_GetAttrString(object, "__qualname__");
-}
-
 PyMethodDef methods[] = {
     {"clear_fast_cache", clearFastCache, METH_NOARGS,
      "Forgets the compiled signatures."},
@@ -177,23 +148,10 @@ PyMethodDef methods[] = {
     {"set_fast_cache_limit", setFastCacheLimit, METH_O,
      "Bounds the number of compiled signatures (4096 at first); the least "
      "recently used ones go first."},
-    {"clear_all", clearAll, METH_NOARGS | METH_STATIC,
+    {"clear_all", Type::clearAll, METH_NOARGS | METH_STATIC,
      "Forgets the compiled signatures of all functions."},
-    {"__reduce__", reduce, METH_NOARGS, nullptr},
+    {"__reduce__", Type::reduce, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr}};
-
-PyMemberDef members[] = {
-    {"__vectorcalloffset__", T_PYSSIZET, offsetof(DispatchObject, vectorcall),
-     READONLY, nullptr},
-    {"__dictoffset__", T_PYSSIZET, offsetof(DispatchObject, dict), READONLY,
-     nullptr},
-    {"__weaklistoffset__", T_PYSSIZET, offsetof(DispatchObject, weakrefs),
-     READONLY, nullptr},
-    {nullptr, 0, 0, 0, nullptr}};
-
-PyGetSetDef getset[] = {{"__dict__", PyObject_GenericGetDict,
-                         PyObject_GenericSetDict, nullptr, nullptr},
-                        {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 const char docstring[] =
     "JitDispatch(miss, fun, static_argnums=(), static_argnames=())\n--\n\n"
@@ -220,19 +178,16 @@ PyType_Slot slots[] = {{Py_tp_new, (void *)create},
                        {Py_tp_traverse, (void *)traverse},
                        {Py_tp_clear, (void *)clearObject},
                        {Py_tp_call, (void *)PyVectorcall_Call},
-                       {Py_tp_descr_get, (void *)bindMethod},
+                       {Py_tp_descr_get, (void *)Type::bind},
                        {Py_tp_repr, (void *)reprObject},
                        {Py_tp_methods, methods},
-                       {Py_tp_members, members},
-                       {Py_tp_getset, getset},
+                       {Py_tp_members, Type::members},
+                       {Py_tp_getset, Type::getset},
                        {Py_tp_doc, (void *)docstring},
                        {0, nullptr}};
 
-PyType_Spec spec = {
-    "lingon.runtime._runtime.JitDispatch", sizeof(DispatchObject), 0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
-        Py_TPFLAGS_METHOD_DESCRIPTOR,
-    slots};
+PyType_Spec spec = {"lingon.runtime._runtime.JitDispatch",
+                    sizeof(DispatchObject), 0, Type::flags, slots};
 
 ModuleInit registerDispatch([](nb::module_ &m) {
   PyObject *type = PyType_FromSpec(&spec);

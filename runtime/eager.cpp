@@ -1,5 +1,6 @@
 //===- eager.cpp - a call of the library ----------------------------------===//
 #include "eager.h"
+#include "borrowed.h"
 
 #include <nanobind/nanobind.h>
 
@@ -205,30 +206,6 @@ PyObject *execute(const Key &key, Entry *entry) {
   return tree;
 }
 
-/// Kept between calls for its capacity; calls nest, so each takes its own.
-thread_local std::vector<std::unique_ptr<Key>> freeKeys;
-
-class KeyHolder {
-public:
-  KeyHolder() {
-    if (freeKeys.empty()) {
-      key = std::make_unique<Key>();
-    } else {
-      key = std::move(freeKeys.back());
-      freeKeys.pop_back();
-    }
-  }
-  ~KeyHolder() {
-    key->clear();
-    if (freeKeys.size() < 8)
-      freeKeys.push_back(std::move(key));
-  }
-  Key &operator*() { return *key; }
-
-private:
-  std::unique_ptr<Key> key;
-};
-
 /// Asks Python for a program and notes the answer in the entry.
 bool askPython(FunctionObject *self, Entry *entry, const Key &key,
                PyObject *const *args, size_t numArgs, PyObject *kwnames) {
@@ -278,8 +255,8 @@ PyObject *callChecked(FunctionObject *self, PyObject *const *args,
   size_t numArgs = size_t(PyVectorcall_NARGS(nargsf));
   if (isTracing() || !self->entries)
     return PyObject_Vectorcall(self->fun, args, nargsf, kwnames);
-  KeyHolder holder;
-  Key &key = *holder;
+  Borrowed<Key, 8> borrowed;
+  Key &key = *borrowed;
   Outcome outcome = makeKey(self, key, args, numArgs, kwnames);
   if (outcome == Outcome::Failed)
     return nullptr;

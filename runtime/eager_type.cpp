@@ -1,9 +1,9 @@
 //===- eager_type.cpp - the Python type EagerFunction ---------------------===//
 #include "eager.h"
+#include "function_type.h"
 #include "module.h"
 
 #include <nanobind/nanobind.h>
-#include <structmember.h>
 
 namespace nb = nanobind;
 
@@ -11,11 +11,7 @@ namespace lingon {
 namespace eager {
 namespace {
 
-/// All live objects, for clear_all().
-std::unordered_set<FunctionObject *> &liveFunctions() {
-  static auto *set = new std::unordered_set<FunctionObject *>();
-  return *set;
-}
+using Type = FunctionType<FunctionObject, clearEntries>;
 
 PyObject *create(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
   static const char *names[] = {"fun", "miss", "numbers", "sizes", nullptr};
@@ -47,7 +43,7 @@ PyObject *create(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
   self->numbers = Numbers(numbers);
   self->sizes = sizes != 0;
   self->entries = new std::unordered_multimap<uint64_t, Entry *>();
-  liveFunctions().insert(self);
+  Type::live().insert(self);
   return object;
 }
 
@@ -77,7 +73,7 @@ void dealloc(PyObject *object) {
   FunctionObject *self = asFunction(object);
   PyTypeObject *type = Py_TYPE(object);
   PyObject_GC_UnTrack(object);
-  liveFunctions().erase(self);
+  Type::live().erase(self);
   if (self->weakrefs)
     PyObject_ClearWeakRefs(object);
   clearObject(object);
@@ -86,14 +82,6 @@ void dealloc(PyObject *object) {
   delete self->entries;
   type->tp_free(object);
   Py_DECREF(type);
-}
-
-PyObject *bindMethod(PyObject *self, PyObject *instance, PyObject *) {
-  if (!instance || instance == Py_None) {
-    Py_INCREF(self);
-    return self;
-  }
-  return PyMethod_New(self, instance);
 }
 
 PyObject *repr(PyObject *object) {
@@ -111,45 +99,14 @@ PyObject *numPrograms(PyObject *object, PyObject *) {
   return PyLong_FromSize_t(count);
 }
 
-PyObject *clearAll(PyObject *, PyObject *) {
-  std::vector<PyObject *> objects;
-  for (FunctionObject *function : liveFunctions()) {
-    Py_INCREF(function);
-    objects.push_back(reinterpret_cast<PyObject *>(function));
-  }
-  for (PyObject *object : objects) {
-    clearEntries(asFunction(object));
-    Py_DECREF(object);
-  }
-  Py_RETURN_NONE;
-}
-
-/// Pickled, and copied, by its qualified name, as a plain function is.
-PyObject *reduce(PyObject *object, PyObject *) {
-  return PyObject_GetAttrString(object, "__qualname__");
-}
-
 PyMethodDef methods[] = {
     {"cache_size", numEntries, METH_NOARGS, "The number of known calls."},
     {"num_programs", numPrograms, METH_NOARGS,
      "The number of known calls that have a program."},
-    {"clear_all", clearAll, METH_NOARGS | METH_STATIC,
+    {"clear_all", Type::clearAll, METH_NOARGS | METH_STATIC,
      "Forgets the calls of all functions."},
-    {"__reduce__", reduce, METH_NOARGS, nullptr},
+    {"__reduce__", Type::reduce, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr}};
-
-PyMemberDef members[] = {
-    {"__vectorcalloffset__", T_PYSSIZET, offsetof(FunctionObject, vectorcall),
-     READONLY, nullptr},
-    {"__dictoffset__", T_PYSSIZET, offsetof(FunctionObject, dict), READONLY,
-     nullptr},
-    {"__weaklistoffset__", T_PYSSIZET, offsetof(FunctionObject, weakrefs),
-     READONLY, nullptr},
-    {nullptr, 0, 0, 0, nullptr}};
-
-PyGetSetDef getset[] = {{"__dict__", PyObject_GenericGetDict,
-                         PyObject_GenericSetDict, nullptr, nullptr},
-                        {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 const char docstring[] =
     "EagerFunction(fun, miss, numbers=0, sizes=False)\n--\n\n"
@@ -174,19 +131,16 @@ PyType_Slot slots[] = {{Py_tp_new, (void *)create},
                        {Py_tp_traverse, (void *)traverse},
                        {Py_tp_clear, (void *)clearObject},
                        {Py_tp_call, (void *)PyVectorcall_Call},
-                       {Py_tp_descr_get, (void *)bindMethod},
+                       {Py_tp_descr_get, (void *)Type::bind},
                        {Py_tp_repr, (void *)repr},
                        {Py_tp_methods, methods},
-                       {Py_tp_members, members},
-                       {Py_tp_getset, getset},
+                       {Py_tp_members, Type::members},
+                       {Py_tp_getset, Type::getset},
                        {Py_tp_doc, (void *)docstring},
                        {0, nullptr}};
 
-PyType_Spec spec = {
-    "lingon.runtime._runtime.EagerFunction", sizeof(FunctionObject), 0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
-        Py_TPFLAGS_METHOD_DESCRIPTOR,
-    slots};
+PyType_Spec spec = {"lingon.runtime._runtime.EagerFunction",
+                    sizeof(FunctionObject), 0, Type::flags, slots};
 
 ModuleInit registerEager([](nb::module_ &m) {
   PyObject *type = PyType_FromSpec(&spec);
