@@ -117,3 +117,32 @@ def test_table(tmp_path: Path) -> None:
     assert re.search(r"Geometric mean: \*\*[\d.]+\*\* over \d programs; to reach: 6", text)
     assert "## sorting" in text
     assert "## random" not in text
+
+
+def test_report(tmp_path: Path) -> None:
+    """Medians over runs, of which one lacks a family."""
+    import json
+
+    def record(name: str, ours: float) -> dict[str, Any]:
+        return {"name": name, "group": "", "seconds": {"lingon": ours, "jax": 1e-3}}
+
+    files = []
+    for i, ours in enumerate((4e-3, 5e-4, 2e-3)):
+        figures = {"sorting": [record("sort", ours), {"name": "x", "group": "", "missing": "y"}]}
+        if i == 1:
+            figures["random"] = [record("bits", 1e-4)]
+        files.append(tmp_path / f"{i}.json")
+        files[-1].write_text(json.dumps(figures))
+    table = tmp_path / "table.md"
+    done = subprocess.run(
+        [sys.executable, "report.py", *map(str, files), "--table", str(table)],
+        cwd=BENCHMARKS, capture_output=True, text=True, timeout=100, check=True,
+    )  # fmt: skip
+    lines = [" ".join(line.split()) for line in table.read_text().splitlines()]
+    assert "| sort | 2 ms | 1 ms | 0.50 |" in lines
+    assert "| x | missing | | |" in lines
+    assert "| bits | 100 us | 1 ms | 10.00 |" in lines
+    said = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    assert "| sorting | 2 | 0.50 | 6 | 1 | 1 |" in said
+    assert "| sorting: sort | 0.50 |" in said
+    assert not any(line.startswith("| random: bits") for line in said)
