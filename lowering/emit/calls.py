@@ -47,7 +47,7 @@ def _barrier(ctx, eqn, *operands):
     return behind_barrier(ctx, operands)
 
 
-@emits("remat2")
+@emits("remat2", reads=("jaxpr", "prevent_cse", "differentiated"))
 def _remat(ctx, eqn, *operands):
     """A recomputation reads its operands behind a barrier, else it would be found to be a
     repetition. An operand that only it reads has been used for nothing before."""
@@ -72,22 +72,22 @@ def _name(ctx, eqn, operand):
     return operand
 
 
-@emits("jit", "pjit", "closed_call", "core_call")
+@emits("jit", "pjit", "closed_call", "core_call", reads=("jaxpr", "call_jaxpr"))
 def _call(ctx, eqn, *operands):
     return ctx.inline(eqn.params.get("jaxpr", eqn.params.get("call_jaxpr")), operands)
 
 
-@emits("custom_vmap_call")
+@emits("custom_vmap_call", reads=("call",))
 def _custom_vmap_call(ctx, eqn, *operands):
     return ctx.inline(eqn.params["call"], operands)
 
 
-@emits("linear_call")
+@emits("linear_call", reads=("callee",))
 def _linear_call(ctx, eqn, *operands):
     return ctx.inline(eqn.params["callee"], operands)
 
 
-@emits("custom_jvp_call", "custom_vjp_call")
+@emits("custom_jvp_call", "custom_vjp_call", reads=("call_jaxpr",))
 def _custom_call(ctx, eqn, *operands):
     """Compiled, only the function itself is left; its rules have been used by then."""
     return ctx.inline(eqn.params["call_jaxpr"], operands)

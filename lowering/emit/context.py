@@ -10,9 +10,11 @@ import numpy as np
 
 from .groups import Group, boxes_of, write_boxes
 from .registry import ELEMENTWISE, EMITTERS
+from .repeats import Repeats
 from .scalar import ScalarBuilder
 from .text import ModuleText
 from .types import ElementType, buffer_form, element_type, tensor_type
+from .uses import analyse
 from .values import ARGUMENT, EMPTY, GROUP, IOTA, SCALAR, SPLAT, TENSOR, VIEW, Value
 
 __all__ = ["EmitContext", "apply_row", "from_index"]
@@ -34,6 +36,7 @@ class EmitContext(ModuleText):
         self.locations_wanted = locations
         self.options = options or {}  # what emitters may depend on beside the jaxpr
         self.where: Any = None  # source info of the equation being emitted
+        self.repeats = Repeats()
         self.collectives = 0  # number of collectives emitted so far
         self._identity: dict[int, tuple[str, str]] = {}
         self._journal: list[tuple] | None = None
@@ -604,29 +607,12 @@ class EmitContext(ModuleText):
         self._close(values)
 
     def _analyse(self, jaxpr: Any, top: bool) -> tuple[list, dict, dict]:
-        """Equations whose results matter, in order; how often each variable is read by them, and
-        (if `top`, else counted in the former) by the jaxpr's results."""
+        """What `uses.analyse` says of a jaxpr, once for each."""
         found = self._use_counts.get(id(jaxpr))
-        if found is not None:
-            return found[1:]
-        counts: dict = {}
-        outs: dict = {} if top else counts
-        for atom in jaxpr.outvars:
-            if getattr(atom, "val", _MISSING) is _MISSING:
-                outs[atom] = outs.get(atom, 0) + 1
-        live = []
-        for eqn in reversed(jaxpr.eqns):
-            if not eqn.effects and not any(v in counts or v in outs for v in eqn.outvars):
-                continue
-            live.append(eqn)
-            for atom in eqn.invars:
-                if getattr(atom, "val", _MISSING) is _MISSING:
-                    counts[atom] = counts.get(atom, 0) + 1
-        live.reverse()
-        if not top:
-            outs = {}
-        self._use_counts[id(jaxpr)] = (jaxpr, live, counts, outs)
-        return live, counts, outs
+        if found is None:
+            found = (jaxpr, *analyse(jaxpr, top, self.repeats))
+            self._use_counts[id(jaxpr)] = found
+        return found[1:]
 
     def _equation(self, eqn: Any, env: dict, counts: dict, outs: dict) -> None:
         name = eqn.primitive.name

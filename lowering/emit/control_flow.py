@@ -224,7 +224,7 @@ def _switch(ctx, which: str, t: ElementType, bodies, types: Sequence[str]) -> li
 # ---- while -------------------------------------------------------------------------------------
 
 
-@emits("while")
+@emits("while", loops=True)
 def _while(ctx, eqn, *operands):
     """One ``scf.while``. A predicate with dimensions stops each of its elements by itself: the loop
     runs while any holds, and where it does not hold values stay as they are."""

@@ -21,7 +21,7 @@ from .values import EMPTY, IOTA, SCALAR, SPLAT, VIEW, Value
 __all__: list[str] = []
 
 
-@emits("scan")
+@emits("scan", loops=True)
 def _scan(ctx, eqn, *operands):
     return _Scan(ctx, eqn.params, operands).results()
 

@@ -34,7 +34,7 @@ def _scan(ctx, inputs, operation: int, axis: int, reverse: bool) -> Value:
     return made
 
 
-@emits(*_OPERATION)
+@emits(*_OPERATION, loops=True)
 def _cumulative(ctx, eqn, operand):
     t = operand.type
     wide = _kernel_type(t)
@@ -48,7 +48,7 @@ def _cumulative(ctx, eqn, operand):
     return ctx.converted(made, t)
 
 
-@emits("cumlogsumexp")
+@emits("cumlogsumexp", loops=True)
 def _cumlogsumexp(ctx, eqn, operand):
     """With m the running maximum: ``s[i] = exp(m[i-1] - m[i]) s[i-1] + exp(x[i] - m[i])`` and
     ``y = m + log(s)``. The exponentials are elementwise, so only the recurrence is sequential.

@@ -20,7 +20,7 @@ __all__ = ["SMALL_PRODUCT"]
 SMALL_PRODUCT, SMALL_VECTOR_PRODUCT = 64, 4096
 
 
-@emits("dot_general")
+@emits("dot_general", loops=True)
 def _dot_general(ctx, eqn, lhs, rhs):
     """Small products are a linalg.generic, which fuses; others go to the library kernel, which
     reads transposed operands through their strides."""

@@ -266,7 +266,7 @@ def _combiner(ctx, eqn, t: ElementType) -> Callable | None:
     return apply
 
 
-@emits("scatter", *_COMBINE)
+@emits("scatter", *_COMBINE, loops=True)
 def _scatter(ctx, eqn, operand, indices, updates):
     """Loops over the index vectors, in order, so that equal indices apply one after the other.
 

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-__all__ = ["emits", "elementwise", "EMITTERS", "ELEMENTWISE", "Rule", "load_rules"]
+__all__ = [
+    "emits",
+    "elementwise",
+    "EMITTERS",
+    "ELEMENTWISE",
+    "LOOPING",
+    "READS",
+    "Rule",
+    "load_rules",
+]
 
 EMITTERS: dict[str, Callable[..., Any]] = {}
 ELEMENTWISE: dict[str, Rule] = {}
+LOOPING: set[str] = set()
+READS: dict[str, Sequence[str]] = {}
 
 
 class Rule:
@@ -31,13 +42,23 @@ class Rule:
         self.raw = raw
 
 
-def emits(*names: str) -> Callable[[Callable], Callable]:
-    """Registers ``fn(ctx, eqn, *operands: Value) -> Value | sequence of Value`` for primitives."""
+def emits(
+    *names: str, loops: bool = False, reads: Sequence[str] | None = None
+) -> Callable[[Callable], Callable]:
+    """Registers ``fn(ctx, eqn, *operands: Value) -> Value | sequence of Value`` for primitives.
+
+    `loops`: it writes a loop or a kernel of its own, whose operands and results are in memory. `reads`
+    are the parameters that what it writes depends on, where these are not all.
+    """
 
     def register(fn: Callable) -> Callable:
         for name in names:
             _check_new(name)
             EMITTERS[name] = fn
+            if loops:
+                LOOPING.add(name)
+            if reads is not None:
+                READS[name] = reads
         return fn
 
     return register

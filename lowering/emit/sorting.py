@@ -29,7 +29,7 @@ def _carrier(t: ElementType) -> ElementType:
     return element_type(np.dtype("uint8")) if t.storage == "i8" and t.kind == "f" else t
 
 
-@emits("sort")
+@emits("sort", loops=True)
 def _sort(ctx, eqn, *operands):
     """Always stable. A key in a dtype that the kernel cannot order is sorted by a converted copy."""
     axis, num_keys = eqn.params["dimension"], eqn.params["num_keys"]
@@ -54,7 +54,7 @@ def _sort(ctx, eqn, *operands):
     return results
 
 
-@emits("top_k")
+@emits("top_k", loops=True)
 def _top_k(ctx, eqn, operand):
     """Values in descending order of their bits' total order, and their indices."""
     k = eqn.params["k"]
