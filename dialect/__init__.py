@@ -90,6 +90,10 @@ def library() -> ctypes.CDLL:
     lib.lingon_hear_llvm_remarks.restype = None
     lib.lingon_number_locations.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
     lib.lingon_number_locations.restype = None
+    lib.lingon_emitter_create.argtypes = [ctypes.c_void_p, ctypes.c_int]
+    lib.lingon_emitter_create.restype = ctypes.c_void_p
+    lib.lingon_emitter_run.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
+    lib.lingon_emitter_run.restype = ctypes.c_size_t
     return lib
 
 

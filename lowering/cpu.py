@@ -5,11 +5,12 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator
 
+from .. import dialect
 from .errors import CompilationError
 from .llvm_c import ASSEMBLY, OBJECT, check, libmlir_path, llvm, take_message
 from .loader import ENTRY_SYMBOL
 from .pipelines import Pipeline
-from .target_machine import Target, host_target, target_machine
+from .target_machine import Target, emitter, host_target, target_machine
 
 # Names that MLIR's lowering of memref.alloc and memref.dealloc calls -> what the runtime provides.
 RUNTIME_NAMES = {
@@ -206,18 +207,10 @@ class LlvmModule:
         return self._emit(pipeline, target, OBJECT)
 
     def _emit(self, pipeline: Pipeline, target: Target, kind: int) -> bytes:
-        lib = llvm()
-        message = ctypes.c_void_p()
-        buffer = ctypes.c_void_p()
-        with target_machine(target, pipeline.codegen_level) as machine:
-            failed = lib.LLVMTargetMachineEmitToMemoryBuffer(
-                machine, self.module, kind, ctypes.byref(message), ctypes.byref(buffer)
-            )
-        if failed:
-            raise CompilationError(take_message(message.value), stage="asm", ir=self.text())
-        data = ctypes.string_at(lib.LLVMGetBufferStart(buffer), lib.LLVMGetBufferSize(buffer))
-        lib.LLVMDisposeMemoryBuffer(buffer)
-        return data
+        code = ctypes.c_void_p()
+        with emitter(target, pipeline.codegen_level, kind) as lent:
+            size = dialect.library().lingon_emitter_run(lent, self.module, ctypes.byref(code))
+            return ctypes.string_at(code.value or 0, size)
 
 
 def compile_object(module: LlvmModule, pipeline: Pipeline, target: Target | None = None) -> bytes:

@@ -7,9 +7,10 @@ import ctypes
 import functools
 import os
 import threading
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any, NamedTuple
 
+from .. import dialect
 from .errors import CompilationError
 from .llvm_c import CODE_MODEL_DEFAULT, RELOC_PIC, default_triple, host_cpu, llvm, take_message
 
@@ -44,24 +45,42 @@ def host_target() -> Target:
     return Target(triple, cpu, features)
 
 
-_idle: dict[tuple[Target, int], list[int]] = {}
+_idle: dict[tuple[Hashable, ...], list[int]] = {}
 _idle_lock = threading.Lock()
 
 
 @contextlib.contextmanager
 def target_machine(target: Target, codegen_level: int) -> Iterator[int]:
     """Lend LLVM's target machine for `target`; each is used by one thread at a time."""
-    key = (target, codegen_level)
+    yield from _lend((target, codegen_level), _create)
+
+
+@contextlib.contextmanager
+def emitter(target: Target, codegen_level: int, kind: int) -> Iterator[int]:
+    """Lend a code generator for `target` that gives code of `kind` (see lingon_emitter_create)."""
+    yield from _lend((target, codegen_level, kind), _create_emitter)
+
+
+def _lend(key: tuple[Any, ...], create: Callable[..., int]) -> Iterator[int]:
     with _idle_lock:
         idle = _idle.setdefault(key, [])
-        machine = idle.pop() if idle else None
-    if machine is None:
-        machine = _create(target, codegen_level)
+        item = idle.pop() if idle else None
+    if item is None:
+        item = create(*key)
     try:
-        yield machine
+        yield item
     finally:
         with _idle_lock:
-            idle.append(machine)
+            idle.append(item)
+
+
+def _create_emitter(target: Target, codegen_level: int, kind: int) -> int:
+    # The emitter's own machine: it lives as long, and no other thread uses it.
+    machine = _create(target, codegen_level)
+    created = dialect.library().lingon_emitter_create(machine, kind)
+    if not created:
+        raise CompilationError(f"no code generator for {target.triple}")
+    return created
 
 
 def _create(target: Target, codegen_level: int) -> int:
