@@ -324,10 +324,11 @@ void packRows(W *packed, Matrix<const S> a, int64_t m, int64_t depth) {
 }
 
 /// Up to `DirectRows` rows of A packing B takes longer than it saves while B
-/// has at most DirectBytes; with at most CachedBytes of B that is so for any A.
-/// With at most DirectPanels panels of columns A is read where it is.
+/// has at most DirectBytes; with at most CachedBytes of B, in whole vectors,
+/// that is so for any A. With so few rows, and at most DirectPanels panels of
+/// columns, A is read where it is.
 constexpr int64_t DirectRows = 3 * TileRows, DirectBytes = 1 << 20,
-                  CachedBytes = 1 << 16, DirectPanels = 4;
+                  CachedBytes = 1 << 14, DirectPanels = 4;
 
 /// One tile of `rows` rows and `cols` columns of C, at most Vectors vectors; A
 /// is not packed, rows of B are bStep apart. More rows than that are computed
@@ -361,63 +362,76 @@ void directTile(Matrix<const W> a, const W *b, int64_t bStep, Matrix<W> c,
     storeTile<W>(tile, tileCols, c, rows, cols, accumulate);
 }
 
+/// Packs a panel of columns of B, at most TileVectors vectors.
+template <class W, class S>
+void packColumns(W *to, Matrix<const S> b, int64_t cols, int64_t depth) {
+  constexpr int lanes = VectorOf<W>::lanes;
+  if (cols > lanes)
+    packPanel<W, TileVectors * lanes>(to, b.data, cols, depth, b.colStride,
+                                      b.rowStride);
+  else
+    packPanel<W, lanes>(to, b.data, cols, depth, b.colStride, b.rowStride);
+}
+
+/// Packs all panels of n columns of B, one after the other.
+template <class W, class S>
+void packAllColumns(W *to, Matrix<const S> b, int64_t n, int64_t depth) {
+  constexpr int Cols = TileVectors * VectorOf<W>::lanes;
+  for (int64_t j = 0; j < n; j += Cols)
+    packColumns<W>(to + j * depth, b.block(0, j), minOf<int64_t>(Cols, n - j),
+                   depth);
+}
+
 /// Depth of one block: the longest sum that stays in registers.
 template <class W> constexpr int64_t depthBlockOf() {
   return 2048 / int64_t(sizeof(W)) < 256 ? 256 : 2048 / int64_t(sizeof(W));
 }
 
+/// Bytes of a packed block of B; with at most PanelRows rows it is one panel,
+/// that is used at once.
+constexpr int64_t PackedBytes = 1 << 20, PanelRows = 6 * TileRows;
+
 /// One thread's product. W is the arithmetic type. A floating O narrower than
-/// W needs k <= depthBlockOf<W>(), since partial sums would be rounded.
+/// W needs k <= depthBlockOf<W>(), since partial sums would be rounded. A block
+/// of B is packed; C is computed a row of tiles after the other, which is the
+/// order that memory likes.
 template <class W, class S, class O>
 void packedProduct(Matrix<const S> a, Matrix<const S> b, Matrix<O> c, int64_t m,
                    int64_t n, int64_t k) {
   constexpr int lanes = VectorOf<W>::lanes;
   constexpr int Cols = TileVectors * lanes;
   constexpr int64_t depthBlock = depthBlockOf<W>();
-  constexpr int64_t rowBlock =
-      (int64_t(512) * 1024 / (depthBlock * int64_t(sizeof(W)))) / TileRows *
-      TileRows;
-  constexpr int64_t colBlock = 4096 / Cols * Cols;
-  int64_t kb = minOf(depthBlock, k);
-  int64_t mb = minOf(rowBlock, (m + TileRows - 1) / TileRows * TileRows);
-  // With one block of rows a panel of B is used once, and stays in the cache.
-  const bool once = m <= rowBlock;
-  int64_t nb = once ? Cols : minOf(colBlock, (n + Cols - 1) / Cols * Cols);
-  constexpr int64_t onStack = 8192 / int64_t(sizeof(W));
-  W stackA[onStack], stackB[onStack];
+  const int64_t kb = minOf(depthBlock, k);
+  const bool few = m <= PanelRows;
+  const int64_t mb = few ? (m + TileRows - 1) / TileRows * TileRows : TileRows;
+  const int64_t nb =
+      few ? Cols
+          : minOf(PackedBytes / (kb * int64_t(sizeof(W))) / Cols * Cols,
+                  (n + Cols - 1) / Cols * Cols);
+  constexpr int64_t onStack = 24576 / int64_t(sizeof(W));
+  alignas(VectorBytes) W stackA[onStack], stackB[onStack];
   Scratch<W> heapA(mb * kb > onStack ? mb * kb : 0);
   Scratch<W> heapB(nb * kb > onStack ? nb * kb : 0);
   W *packedA = mb * kb > onStack ? heapA : stackA;
   W *packedB = nb * kb > onStack ? heapB : stackB;
-  auto packColumns = [&](W *to, int64_t k0, int64_t kk, int64_t j,
-                         int64_t cols) {
-    const S *from = &b.at(k0, j);
-    if (cols > lanes)
-      packPanel<W, Cols>(to, from, cols, kk, b.colStride, b.rowStride);
-    else
-      packPanel<W, lanes>(to, from, cols, kk, b.colStride, b.rowStride);
-  };
-  for (int64_t j0 = 0; j0 < n; j0 += once ? n : colBlock) {
-    int64_t nn = once ? n : minOf(colBlock, n - j0);
-    for (int64_t k0 = 0; k0 < k; k0 += depthBlock) {
-      int64_t kk = minOf(depthBlock, k - k0);
-      for (int64_t j = 0; j < nn && !once; j += Cols)
-        packColumns(packedB + j * kk, k0, kk, j0 + j,
-                    minOf<int64_t>(Cols, nn - j));
-      for (int64_t i0 = 0; i0 < m; i0 += rowBlock) {
-        int64_t mm = minOf(rowBlock, m - i0);
-        packRows<W>(packedA, a.block(i0, k0), mm, kk);
+  for (int64_t k0 = 0; k0 < k; k0 += depthBlock) {
+    int64_t kk = minOf(depthBlock, k - k0);
+    for (int64_t j0 = 0; j0 < n; j0 += nb) {
+      int64_t nn = minOf(nb, n - j0);
+      packAllColumns<W>(packedB, b.block(k0, j0), nn, kk);
+      for (int64_t i = 0; i < m; i += mb) {
+        int64_t rows = minOf(mb, m - i);
+        if (!few || j0 == 0)
+          packRows<W>(packedA, a.block(i, k0), rows, kk);
         for (int64_t j = 0; j < nn; j += Cols) {
           int64_t cols = minOf<int64_t>(Cols, nn - j);
-          Matrix<O> to = c.block(i0, j0 + j);
-          const W *panel = once ? packedB : packedB + j * kk;
-          if (once)
-            packColumns(packedB, k0, kk, j0 + j, cols);
           if (cols > lanes)
-            rowPanels<W, TileVectors>(packedA, panel, to, mm, cols, kk,
+            rowPanels<W, TileVectors>(packedA, packedB + j * kk,
+                                      c.block(i, j0 + j), rows, cols, kk,
                                       k0 != 0);
           else
-            rowPanels<W, 1>(packedA, panel, to, mm, cols, kk, k0 != 0);
+            rowPanels<W, 1>(packedA, packedB + j * kk, c.block(i, j0 + j), rows,
+                            cols, kk, k0 != 0);
         }
       }
     }
@@ -445,16 +459,7 @@ void panelProduct(Matrix<const W> a, Matrix<const W> b, Matrix<W> c, int64_t m,
   W *packed = size > onStack ? heap : stack;
   for (int64_t k0 = 0; k0 < k; k0 += depthBlock) {
     int64_t depth = minOf(depthBlock, k - k0);
-    for (int64_t j = 0; j < n; j += Cols) {
-      int64_t cols = minOf<int64_t>(Cols, n - j);
-      const W *from = &b.at(k0, j);
-      if (cols > lanes)
-        packPanel<W, Cols>(packed + j * depth, from, cols, depth, b.colStride,
-                           b.rowStride);
-      else
-        packPanel<W, lanes>(packed + j * depth, from, cols, depth, b.colStride,
-                            b.rowStride);
-    }
+    packAllColumns<W>(packed, b.block(k0, 0), n, depth);
     for (int64_t i = 0; i < m; i += height)
       for (int64_t j = 0; j < n; j += Cols) {
         int64_t rows = minOf(height, m - i), cols = minOf<int64_t>(Cols, n - j);
@@ -513,11 +518,12 @@ void serialProduct(Matrix<const S> a, Matrix<const S> b, Matrix<O> c, int64_t m,
   if constexpr (std::is_floating_point<W>::value && SameType<W, S>::value &&
                 SameType<W, O>::value) {
     int64_t bytes = k * n * int64_t(sizeof(W));
-    if (b.colStride == 1 && (m <= TileRows || bytes <= CachedBytes ||
-                             (m <= DirectRows && bytes <= DirectBytes)))
+    bool cached = bytes <= CachedBytes && n % VectorOf<W>::lanes == 0;
+    if (b.colStride == 1 &&
+        (m <= TileRows || cached || (m <= DirectRows && bytes <= DirectBytes)))
       return directProduct<W>(a, b, c, m, n, k);
     if (n <= DirectPanels * TileVectors * VectorOf<W>::lanes &&
-        a.colStride == 1)
+        a.colStride == 1 && m <= DirectRows)
       return panelProduct<W>(a, b, c, m, n, k);
   }
   packedProduct<W>(a, b, c, m, n, k);
