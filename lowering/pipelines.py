@@ -63,7 +63,7 @@ _BUFFERIZED = (
     "func.func(lingon-results-in-place,lingon-donate)",
 )
 _LOOPS = (
-    "func.func(lingon-loops,lingon-stack-buffers)",
+    "func.func(lingon-loops,lingon-stack-buffers,lingon-extrema)",
     "canonicalize",
     "cse",
     "lingon-allow-contraction",

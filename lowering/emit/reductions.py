@@ -69,10 +69,17 @@ def combiner(primitive: str, t: ElementType):
     return lambda b, x, acc: row(b, t, x, acc)
 
 
+def _exact_combiner(primitive: str, t: ElementType):
+    """The same in the type itself, narrow or not: what takes one of two values rounds nothing."""
+    row = ELEMENTWISE[ACCUMULATE[primitive][0]].by_kind[t.kind]
+    return lambda b, x, acc: b(f"{row} {x}, {acc} : {t.storage}")
+
+
 def reduced(ctx, primitive: str, operand: Value, axes) -> Value:
     """One of the reductions of `ACCUMULATE` over `axes`.
 
-    Floats narrower than f32 are accumulated in f32 and rounded once at the end; bools in i8.
+    Floats narrower than f32 are accumulated in f32 and rounded once at the end, where rounding
+    matters; bools in i8.
     """
     axes = tuple(axes)
     t = operand.type
@@ -84,11 +91,12 @@ def reduced(ctx, primitive: str, operand: Value, axes) -> Value:
         return ctx.splat(neutral(t), shape, t)
     as_bytes = element_type(np.dtype("uint8")) if t.kind == "b" else None
     initial = int(neutral(t)) if t.kind == "b" else neutral(t)
-    total = as_bytes or (element_type(np.dtype("float32")) if t.narrow else t)
-    combine = combiner(primitive, total)
+    exact = t.storage in ("f16", "bf16") and primitive in ("reduce_max", "reduce_min")
+    total = as_bytes or (element_type(np.dtype("float32")) if t.narrow and not exact else t)
+    combine = _exact_combiner(primitive, t) if exact else combiner(primitive, total)
     inputs, arguments, lines, (register,) = ctx.absorb([operand], operand.shape)
     b = ScalarBuilder(ctx, lines, ctx.loc)
-    x = b.store(register, t) if as_bytes else b.widen(register, t)
+    x = b.store(register, t) if as_bytes or exact else b.widen(register, t)
     _, kept, iterators = reduction_maps(ctx, operand.ndim, axes)
     init = ctx.register_constant(_complex_extreme(primitive, initial, total), total)
     filled = ctx.fill(ctx.scalars().store(init, total), shape, total.storage)

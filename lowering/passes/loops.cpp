@@ -44,8 +44,10 @@ constexpr int64_t kTransposeTile = 32;
 constexpr int64_t kRowUnroll = 4;
 /// Rows of an outer reduction that are folded without a loop, and length of
 /// rows that are short, if the body has at most so many operations; as many
-/// rows take the place of a short dimension.
-constexpr int64_t kWholeUnroll = 8, kSmallBody = 8, kShortRows = 64;
+/// rows take the place of a short dimension. Of many rows as many are folded at
+/// once.
+constexpr int64_t kWholeUnroll = 8, kSmallBody = 8, kShortRows = 64,
+                  kManyRows = 64;
 
 struct Operand {
   Value value;
@@ -304,18 +306,19 @@ bool smallBody(Block &body) {
   return std::distance(body.begin(), body.end()) <= kSmallBody;
 }
 
-/// If the innermost dimension is so short that its loop would not be vector
-/// code: the parallel dimension outside of it in all operands, which takes its
-/// place. The short one is unrolled, and the rows are loaded interleaved.
+/// If the dimension `inner`, contiguous in some operand, is so short that its
+/// loop would not be vector code: the parallel dimension outside of it there,
+/// which takes its place. The short one is unrolled, and the rows are loaded
+/// interleaved. Other operands may have the rows as their contiguous dimension.
 std::optional<unsigned> NestBuilder::rowsOfShort(unsigned inner) {
   if (extents[inner] > kWholeUnroll || !smallBody(body))
     return std::nullopt;
   std::optional<unsigned> rows;
   for (Operand &operand : operands) {
-    if (!operand.isBuffer() || !uses(operand.map, inner))
+    if (!operand.isBuffer() || fastestDim(operand.map) != inner)
       continue;
     unsigned rank = operand.map.getNumResults();
-    if (rank < 2 || fastestDim(operand.map) != inner)
+    if (rank < 2)
       return std::nullopt;
     auto outer = dyn_cast<AffineDimExpr>(operand.map.getResult(rank - 2));
     if (!outer || (rows && *rows != outer.getPosition()))
@@ -328,8 +331,9 @@ std::optional<unsigned> NestBuilder::rowsOfShort(unsigned inner) {
     if (d != inner && d != *rows && reduction[d] && extents[d] != 1)
       return std::nullopt;
   for (Operand &operand : operands)
-    if (operand.isBuffer() && !uses(operand.map, inner) &&
-        uses(operand.map, *rows) && fastestDim(operand.map) != rows)
+    if (operand.isBuffer() && fastestDim(operand.map) != inner &&
+        (uses(operand.map, inner) || uses(operand.map, *rows)) &&
+        fastestDim(operand.map) != rows)
       return std::nullopt;
   return rows;
 }
@@ -363,6 +367,12 @@ void NestBuilder::chooseOrder() {
     shortDim = inner;
     inner = rows;
   }
+  if (!shortDim && !reduction[*inner])
+    for (Operand &operand : operands)
+      if (auto dim = fastestDim(operand.map);
+          operand.isBuffer() && dim && dim != inner && extents[*dim] != 1 &&
+          !reduction[*dim] && rowsOfShort(*dim) == inner)
+        shortDim = dim;
 
   SmallVector<unsigned> outerParallel, outerReduction;
   for (unsigned d = 0; d < extents.size(); ++d)
@@ -483,9 +493,10 @@ void NestBuilder::chooseOrder() {
         extents[outer.dim] > 1) {
       unrollDim = outer.dim;
       int64_t extent = extents[outer.dim];
-      unrollBy = extent <= (smallBody(body) ? kWholeUnroll : kRowUnroll)
-                     ? extent
-                     : kRowUnroll;
+      bool small = smallBody(body);
+      unrollBy = extent <= (small ? kWholeUnroll : kRowUnroll) ? extent
+                 : small && extent >= kManyRows                ? kWholeUnroll
+                                                               : kRowUnroll;
       // Nothing is accumulated in memory then.
       whollyUnrolled = unrollBy == extent;
       for (const Loop &loop : loops)

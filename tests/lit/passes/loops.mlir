@@ -3,6 +3,7 @@
 #id = affine_map<(i, j) -> (i, j)>
 #row = affine_map<(i, j) -> (i)>
 #col = affine_map<(i, j) -> (j)>
+#tr = affine_map<(i, j) -> (j, i)>
 
 // Contiguous in all operands: one loop.
 // CHECK-LABEL: func.func @collapsed
@@ -162,6 +163,21 @@ func.func @short_rows(%x: memref<4096x5xf32>, %out: memref<4096xf32>) {
   ^bb0(%a: f32, %acc: f32):
     %s = arith.addf %a, %acc : f32
     linalg.yield %s : f32
+  }
+  return
+}
+
+// So does a transposition of rows of five: consecutive elements are stored, and
+// loads are interleaved.
+// CHECK-LABEL: func.func @short_columns
+// CHECK:         scf.for %[[I:.*]] = {{.*}} {
+// CHECK-NOT:       scf.for
+// CHECK-COUNT-5:   memref.store {{.*}}, %[[I]]]
+// CHECK:         return
+func.func @short_columns(%x: memref<4096x5xf32>, %out: memref<5x4096xf32>) {
+  linalg.generic {indexing_maps = [#tr, #id], iterator_types = ["parallel", "parallel"]} ins(%x : memref<4096x5xf32>) outs(%out : memref<5x4096xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    linalg.yield %a : f32
   }
   return
 }
