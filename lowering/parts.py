@@ -10,6 +10,7 @@ import ctypes
 import threading
 from typing import TYPE_CHECKING
 
+from .. import dialect
 from .cpu import LlvmModule, compile_object
 from .llvm_c import llvm
 from .loader import ENTRY_SYMBOL, PART_PREFIX, join_objects
@@ -18,8 +19,9 @@ if TYPE_CHECKING:
     from .pipelines import Pipeline
     from .target_machine import Target
 
-# Basic blocks of a part, at least: below that a copy of the module costs more than it saves.
-LEAST_BLOCKS = 64
+# Work (see lingon_work) that must run beside that of the largest part: 6 ms of LLVM's time. A copy
+# of the module takes 2 ms.
+LEAST_WORK = 100
 
 _EXTERNAL, _AVAILABLE_EXTERNALLY = 0, 1
 _FUNCTION_INDEX = 0xFFFFFFFF
@@ -36,17 +38,22 @@ def compile_parts(
     if not owners:
         return None
     count = 1 + max(owners.values())
-    parts = [module, *_copies(module, count - 1)]
+    lib = llvm()
+    bitcode = lib.LLVMWriteBitcodeToMemoryBuffer(module.module)
     code: list[bytes] = [b""] * count
     failures: list[BaseException] = []
 
     def work(number: int) -> None:
+        part = None
         try:
-            _keep(parts[number], owners, number)
-            parts[number].run_passes("elim-avail-extern,globaldce", target, pipeline.codegen_level)
-            code[number] = compile_object(parts[number], pipeline, target)
+            part = _copy(bitcode) if number > 0 else module
+            _keep(part, owners, number)
+            part.run_passes("elim-avail-extern,globaldce", target, pipeline.codegen_level)
+            code[number] = compile_object(part, pipeline, target)
         except BaseException as failure:  # raised again below, by the thread that waits
             failures.append(failure)
+        if number > 0 and part is not None:
+            part.close()
 
     workers = [threading.Thread(target=work, args=(n,)) for n in range(1, count)]
     for worker in workers:
@@ -54,8 +61,7 @@ def compile_parts(
     work(0)
     for worker in workers:
         worker.join()
-    for part in parts[1:]:
-        part.close()
+    lib.LLVMDisposeMemoryBuffer(bitcode)
     if failures:
         raise failures[0]
     return join_objects(code)
@@ -64,7 +70,10 @@ def compile_parts(
 def _assign(module: LlvmModule, threads: int) -> dict[str, int]:
     """Number of the part that defines each function; gives the functions names that all programs
     of a process can have. Empty if there is nothing to split."""
+    if threads < 2:
+        return {}
     lib = llvm()
+    work = dialect.library().lingon_work
     kind = lib.LLVMGetEnumAttributeKindForName(b"alwaysinline", len(b"alwaysinline"))
     functions, fixed = [], 0
     for name, function in module.functions():
@@ -72,21 +81,26 @@ def _assign(module: LlvmModule, threads: int) -> dict[str, int]:
             function, _FUNCTION_INDEX, kind
         ):
             continue
-        blocks = lib.LLVMCountBasicBlocks(function)
+        units = work(function)
         if name in (ENTRY_SYMBOL, "main"):
-            fixed += blocks
+            fixed += units
         else:
-            functions.append((blocks, function))
-    total = fixed + sum([blocks for blocks, _ in functions])
-    count = min(threads, 1 + len(functions), total // LEAST_BLOCKS)
+            functions.append((units, function))
+    total = fixed + sum([units for units, _ in functions])
+    count = min(threads, 1 + len(functions), total // LEAST_WORK)
     if count < 2:
         return {}
     loads = [fixed] + [0] * (count - 1)
-    owners = {}
     functions.sort(key=lambda each: -each[0])
-    for number, (blocks, function) in enumerate(functions):
+    parts = []
+    for units, _ in functions:
         part = loads.index(min(loads))
-        loads[part] += blocks
+        loads[part] += units
+        parts.append(part)
+    if total - max(loads) < LEAST_WORK:
+        return {}
+    owners = {}
+    for number, (part, (_, function)) in enumerate(zip(parts, functions, strict=True)):
         name = f"{PART_PREFIX}{'0' * 16}_{number}"
         lib.LLVMSetValueName2(function, name.encode(), len(name))
         lib.LLVMSetLinkage(function, _EXTERNAL)
@@ -94,18 +108,13 @@ def _assign(module: LlvmModule, threads: int) -> dict[str, int]:
     return owners
 
 
-def _copies(module: LlvmModule, count: int) -> list[LlvmModule]:
+def _copy(bitcode: int) -> LlvmModule:
     lib = llvm()
-    buffer = lib.LLVMWriteBitcodeToMemoryBuffer(module.module)
-    copies = []
-    for _ in range(count):
-        context = lib.LLVMContextCreate()
-        copy = ctypes.c_void_p()
-        if lib.LLVMParseBitcodeInContext2(context, buffer, ctypes.byref(copy)):
-            raise AssertionError("LLVM does not read the bitcode that it wrote")
-        copies.append(LlvmModule(context, copy.value or 0))
-    lib.LLVMDisposeMemoryBuffer(buffer)
-    return copies
+    context = lib.LLVMContextCreate()
+    copy = ctypes.c_void_p()
+    if lib.LLVMParseBitcodeInContext2(context, bitcode, ctypes.byref(copy)):
+        raise AssertionError("LLVM does not read the bitcode that it wrote")
+    return LlvmModule(context, copy.value or 0)
 
 
 def _keep(module: LlvmModule, owners: dict[str, int], number: int) -> None:

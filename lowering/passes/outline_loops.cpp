@@ -63,7 +63,7 @@ struct OutlineLoopsPass
   StringRef getDescription() const final {
     return "make functions of the loops of functions that have many";
   }
-  Option<int64_t> most{*this, "most", llvm::cl::init(16),
+  Option<int64_t> most{*this, "most", llvm::cl::init(8),
                        llvm::cl::desc("loops that stay in one function, at "
                                       "most")};
 
