@@ -60,7 +60,7 @@ _BUFFERIZED = (
     "func.func(lingon-loop-buffers)",
     "canonicalize",
     "cse",
-    "func.func(lingon-results-in-place,lingon-donate)",
+    "func.func(lingon-results-in-place,lingon-donate,lingon-compute-in-place)",
 )
 _LOOPS = (
     "func.func(lingon-loops,lingon-stack-buffers,lingon-extrema)",
