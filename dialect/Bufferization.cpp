@@ -4,6 +4,7 @@
 
 #include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
 #include "mlir/Dialect/Bufferization/IR/DstBufferizableOpInterfaceImpl.h"
+#include "mlir/Dialect/MemRef/Utils/MemRefUtils.h"
 
 using namespace mlir;
 using namespace mlir::bufferization;
@@ -69,6 +70,79 @@ struct KernelCallModel
   }
 };
 
+/// The buffer of `value`, in a layout that a function takes: a copy of it,
+/// unless its elements lie one after the other.
+FailureOr<Value> denseBuffer(RewriterBase &rewriter, Location loc, Value value,
+                             bool isRead, const BufferizationOptions &options,
+                             BufferizationState &state) {
+  FailureOr<Value> buffer = getBuffer(rewriter, value, options, state);
+  if (failed(buffer))
+    return failure();
+  auto type = cast<MemRefType>(buffer->getType());
+  if (memref::isStaticShapeAndContiguousRowMajor(type))
+    return buffer;
+  auto dense = MemRefType::get(type.getShape(), type.getElementType());
+  FailureOr<Value> made =
+      options.createAlloc(rewriter, loc, dense, /*dynShape=*/{});
+  if (succeeded(made) && isRead &&
+      failed(options.createMemCpy(rewriter, loc, *buffer, *made)))
+    return failure();
+  return made;
+}
+
+struct CallModel
+    : DstBufferizableOpInterfaceExternalModel<CallModel, lingon::CallOp> {
+  bool bufferizesToMemoryRead(Operation *op, OpOperand &operand,
+                              const AnalysisState &) const {
+    return !cast<lingon::CallOp>(op).isDpsInit(&operand);
+  }
+  bool bufferizesToMemoryWrite(Operation *op, OpOperand &operand,
+                               const AnalysisState &) const {
+    return cast<lingon::CallOp>(op).isDpsInit(&operand);
+  }
+
+  LogicalResult bufferize(Operation *op, RewriterBase &rewriter,
+                          const BufferizationOptions &options,
+                          BufferizationState &state) const {
+    auto call = cast<lingon::CallOp>(op);
+    if (call.getResults().empty())
+      return success();
+    OpBuilder::InsertionGuard guard(rewriter);
+    rewriter.setInsertionPoint(op);
+    SmallVector<Value> inputs, outputs, results;
+    for (Value value : call.getInputs()) {
+      if (!isa<TensorType>(value.getType())) {
+        inputs.push_back(value);
+        continue;
+      }
+      FailureOr<Value> buffer = denseBuffer(rewriter, op->getLoc(), value,
+                                            /*isRead=*/true, options, state);
+      if (failed(buffer))
+        return failure();
+      inputs.push_back(*buffer);
+    }
+    for (Value value : call.getOutputs()) {
+      FailureOr<Value> buffer = getBuffer(rewriter, value, options, state);
+      FailureOr<Value> dense = denseBuffer(rewriter, op->getLoc(), value,
+                                           /*isRead=*/false, options, state);
+      if (failed(buffer) || failed(dense))
+        return failure();
+      results.push_back(*buffer);
+      outputs.push_back(*dense);
+    }
+    auto created = lingon::CallOp::create(rewriter, op->getLoc(), TypeRange{},
+                                          call.getCalleeAttr(), inputs, outputs,
+                                          call.getSideEffectsAttr());
+    created->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+    for (auto [made, wanted] : llvm::zip(outputs, results))
+      if (made != wanted && made.getType() != wanted.getType() &&
+          failed(options.createMemCpy(rewriter, op->getLoc(), made, wanted)))
+        return failure();
+    replaceOpWithBufferizedValues(rewriter, op, results);
+    return success();
+  }
+};
+
 /// The results are the operands' buffers.
 struct BarrierModel
     : BufferizableOpInterface::ExternalModel<BarrierModel, lingon::BarrierOp> {
@@ -104,5 +178,6 @@ struct BarrierModel
 
 void lingon::attachBufferizationModels(MLIRContext &context) {
   KernelCallOp::attachInterface<KernelCallModel>(context);
+  CallOp::attachInterface<CallModel>(context);
   BarrierOp::attachInterface<BarrierModel>(context);
 }

@@ -72,6 +72,45 @@ def Lingon_KernelCallOp
   }];
 }
 
+def Lingon_CallOp
+    : Op<Lingon_Dialect, "call",
+         [AttrSizedOperandSegments, DestinationStyleOpInterface,
+          DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "call a function of the program, destination-passing";
+  let description = [{
+    Calls a function whose arguments are the buffers of `ins`, then those of
+    `outs`. It reads the former and overwrites the latter, without having read
+    them. Numbers may be among `ins`. On tensors every `outs` operand is tied to
+    one result of its type; on memrefs there are no results.
+
+    With the unit attribute `side_effects` the call is never removed, repeated
+    or moved across another such call or kernel.
+
+    ```mlir
+    %r = lingon.call @layer ins(%x, %s : tensor<8xf32>, f32)
+           outs(%e : tensor<8xf32>) -> tensor<8xf32>
+    ```
+  }];
+
+  let arguments = (ins
+    FlatSymbolRefAttr:$callee,
+    Variadic<AnyType>:$inputs,
+    Variadic<AnyTypeOf<[AnyRankedTensor, AnyMemRef]>>:$outputs,
+    UnitAttr:$side_effects);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = [{
+    $callee (`ins` `(` $inputs^ `:` type($inputs) `)`)?
+    (`outs` `(` $outputs^ `:` type($outputs) `)`)? attr-dict
+    (`->` type($results)^)?
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() {
+      return getOutputsMutable();
+    }
+  }];
+}
+
 def Lingon_BarrierOp : Op<Lingon_Dialect, "barrier"> {
   let summary = "tensors as they are, which no optimization looks through";
   let description = [{

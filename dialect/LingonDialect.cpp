@@ -121,28 +121,60 @@ LogicalResult lingon::KernelCallOp::verify() {
   return success();
 }
 
+/// What an operation does to its buffers, inputs and outputs, and whether it
+/// has effects beside that.
+static void
+addEffects(MutableOperandRange inputs, MutableOperandRange outputs,
+           bool readsOutputs, bool sideEffects,
+           SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+               &effects) {
+  auto *resource = SideEffects::DefaultResource::get();
+  if (sideEffects) {
+    effects.emplace_back(MemoryEffects::Read::get(), resource);
+    effects.emplace_back(MemoryEffects::Write::get(), resource);
+  }
+  for (OpOperand &input : inputs)
+    if (isa<MemRefType>(input.get().getType()))
+      effects.emplace_back(MemoryEffects::Read::get(), &input, resource);
+  for (OpOperand &output : outputs) {
+    if (!isa<MemRefType>(output.get().getType()))
+      continue;
+    if (readsOutputs)
+      effects.emplace_back(MemoryEffects::Read::get(), &output, resource);
+    effects.emplace_back(MemoryEffects::Write::get(), &output, resource);
+  }
+}
+
 void lingon::KernelCallOp::getEffects(
     SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
         &effects) {
-  if (getSideEffects()) {
-    effects.emplace_back(MemoryEffects::Read::get(),
-                         SideEffects::DefaultResource::get());
-    effects.emplace_back(MemoryEffects::Write::get(),
-                         SideEffects::DefaultResource::get());
+  addEffects(getInputsMutable(), getOutputsMutable(), getReadsOutputs(),
+             getSideEffects(), effects);
+}
+
+void lingon::CallOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+        &effects) {
+  addEffects(getInputsMutable(), getOutputsMutable(), false, getSideEffects(),
+             effects);
+}
+
+LogicalResult lingon::CallOp::verify() {
+  bool buffers = false, tensors = false;
+  for (Type type : (*this)->getOperandTypes()) {
+    buffers |= isa<BaseMemRefType>(type);
+    tensors |= isa<TensorType>(type);
   }
-  for (OpOperand &input : getInputsMutable())
-    if (isa<MemRefType>(input.get().getType()))
-      effects.emplace_back(MemoryEffects::Read::get(), &input,
-                           SideEffects::DefaultResource::get());
-  for (OpOperand &output : getOutputsMutable()) {
-    if (!isa<MemRefType>(output.get().getType()))
-      continue;
-    if (getReadsOutputs())
-      effects.emplace_back(MemoryEffects::Read::get(), &output,
-                           SideEffects::DefaultResource::get());
-    effects.emplace_back(MemoryEffects::Write::get(), &output,
-                         SideEffects::DefaultResource::get());
-  }
+  if (buffers && tensors)
+    return emitOpError("expects no memrefs among tensors");
+  if (getOutputs().empty() && !getSideEffects())
+    return emitOpError("expects at least one 'outs' operand");
+  if (buffers && !getResults().empty())
+    return emitOpError("on memrefs has no results, got ")
+           << getResults().size();
+  if (!buffers && getOutputs().getTypes() != getResultTypes())
+    return emitOpError("expects results of the types of its 'outs' operands");
+  return success();
 }
 
 #define GET_OP_CLASSES

@@ -68,6 +68,7 @@ _LOOPS = (
     "cse",
     "lingon-allow-contraction",
     "lingon-plan-buffers",
+    "lingon-lower-calls",
     "lingon-parallelize",
     "lingon-outline-loops",
     "lingon-outline-kernels",

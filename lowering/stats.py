@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from math import prod
@@ -70,6 +72,7 @@ _VIEWS = frozenset(
         "memref.memory_space_cast",
     )
 )
+_CALL = "lingon.call"
 _VECTOR = re.compile(r"<(\d+) x (float|double|half|bfloat|i\d+)>")
 _LLVM_BITS = {
     "float": ("f32", 32),
@@ -121,12 +124,12 @@ def program_stats(
     first = stage(start)
     with Lowering(text, start=first, pipeline=pipeline) as lowering:
         if first.number <= 1:
-            for root in _functions(lowering.module):
-                _count_flops(root, 1, stats)
+            for root, times in _called(lowering.module):
+                _count_flops(root, times, stats)
         if first.number <= 3:
             lowering.advance("bufferized")
-            for root in _functions(lowering.module):
-                _count_traffic(root, 1, stats)
+            for root, times in _called(lowering.module):
+                _count_traffic(root, times, stats)
         if first.number <= 4:
             lowering.advance("loops")
             for root in _functions(lowering.module):
@@ -156,6 +159,35 @@ def _functions(module: Any) -> Iterator[Any]:
         operation = op.operation
         if operation.name == "func.func" and "passthrough" not in operation.attributes:
             yield operation
+
+
+def _called(module: Any) -> list[tuple[Any, int]]:
+    """The functions of the program, and how often each is called: those that nobody calls, once."""
+    functions = {f.attributes["sym_name"].value: f for f in _functions(module)}
+    calls: dict[str, Counter[str]] = {name: Counter() for name in functions}
+
+    def visit(operation: Any, times: int, found: Counter[str]) -> None:
+        for op in _children(operation):
+            if op.name == _CALL:
+                found[op.attributes["callee"].value] += times
+            elif len(op.regions):
+                inner = times * _trip_count(op) if op.name == "scf.for" else times
+                visit(op, inner, found)
+
+    for name, function in functions.items():
+        visit(function, 1, calls[name])
+    callers: dict[str, list[tuple[str, int]]] = {}
+    for name, found in calls.items():
+        for callee, times in found.items():
+            callers.setdefault(callee, []).append((name, times))
+
+    @functools.cache
+    def total(name: str) -> int:
+        if name not in callers:
+            return 1
+        return sum([total(caller) * times for caller, times in callers[name]])
+
+    return [(function, total(name)) for name, function in functions.items()]
 
 
 def _scratch_bytes(function: Any) -> int:
@@ -283,7 +315,12 @@ def _root(value: Any) -> Any:
 def _count_traffic(operation: Any, times: int, stats: Stats) -> None:
     for op in _children(operation):
         name = op.name
-        if name in _VIEWS or name in ("memref.alloc", "memref.alloca", "memref.dealloc"):
+        # What a function does is counted there.
+        if (
+            name == _CALL
+            or name in _VIEWS
+            or name in ("memref.alloc", "memref.alloca", "memref.dealloc")
+        ):
             continue
         if name in _SEQUENTIAL:
             inner = times * _trip_count(op) if name == "scf.for" else times

@@ -66,7 +66,7 @@ def _remat(ctx, eqn, *operands):
     return ctx.inline(params["jaxpr"], operands)
 
 
-@emits("name")
+@emits("name", views=True)
 def _name(ctx, eqn, operand):
     """The name is for policies of checkpoint; the value is as it was."""
     return operand

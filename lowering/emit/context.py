@@ -43,6 +43,16 @@ class EmitContext(ModuleText):
         self._open: dict[int, Group] = {}
         self._held: list[Value] = []  # made by the emitter that is running
         self._use_counts: dict[int, tuple[Any, dict]] = {}
+        self.functions: dict[Any, str] = {}  # what is called -> its name
+
+    def nested(self) -> EmitContext:
+        """Writes another function of the same module."""
+        inner = EmitContext(self.options, locations=self.locations_wanted)
+        inner.maps, inner.locations, inner.callbacks = self.maps, self.locations, self.callbacks
+        inner.declared, inner.definitions = self.declared, self.definitions
+        inner.functions, inner.repeats = self.functions, self.repeats
+        inner.collectives, inner._use_counts = self.collectives, self._use_counts
+        return inner
 
     # ---- reading values ----------------------------------------------------------------------
 

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .context import EmitContext
+from .functions import buffer_type, store_results
 from .registry import load_rules
-from .types import ElementType, buffer_form, element_type, memref_type
-from .values import ARGUMENT, EMPTY, SCALAR, Value
+from .types import ElementType, buffer_form, element_type
+from .values import ARGUMENT, EMPTY, Value
 
 __all__ = ["EmittedModule", "emit_module", "INLINE_CONSTANT_SIZE"]
 
@@ -59,7 +60,7 @@ def emit_module(
     def argument(shape: tuple[int, ...], t: ElementType, donate: bool = False) -> Value:
         text = f"%arg{len(in_types)}"
         mark = " {lingon.donated}" if donate else ""
-        signature.append(f"{text}: {_buffer_type(shape, t)}{mark}")
+        signature.append(f"{text}: {buffer_type(shape, t)}{mark}")
         in_types.append(buffer_form(shape, t))
         value = Value(shape, t, EMPTY if 0 in shape else ARGUMENT, text)
         value.writable = donate
@@ -79,21 +80,7 @@ def emit_module(
 
     results = ctx.run(jaxpr, arguments, top=True)
     out_types = [buffer_form(v.shape, v.type) for v in results]
-    for position, value in enumerate(results):
-        out = f"%out{position}"
-        type = _buffer_type(value.shape, value.type)
-        signature.append(f"{out}: {type}")
-        if value.kind == EMPTY:
-            continue
-        if value.kind == SCALAR or value.scalar is not None:
-            stored = ctx.scalars().store(ctx.scalar(value), value.type)
-            ctx.raw(f"memref.store {stored}, {out}[] : {type}")
-        else:
-            tensor = ctx.tensor(value)
-            ctx.raw(
-                f"bufferization.materialize_in_destination {tensor} in restrict writable {out} "
-                f": ({value.tensor_type}, {type}) -> ()"
-            )
+    signature += store_results(ctx, results)
     text = [f"{alias} = affine_map<{map}>" for map, alias in ctx.maps.items()]
     for number, (file, line, column, names) in enumerate(ctx.locations):
         place = f'"{_quoted(file)}":{line}:{column}'
@@ -121,8 +108,3 @@ def _quoted(text: str) -> str:
     """Text for between the quotes of a string attribute."""
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
-
-def _buffer_type(shape: tuple[int, ...], t: ElementType) -> str:
-    """Type of a buffer of the function. MLIR cannot lower a zero behind other dimensions, so
-    buffers without elements are flat; nothing reads them."""
-    return memref_type((0,) if 0 in shape else shape, t.storage)

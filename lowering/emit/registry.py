@@ -14,6 +14,8 @@ __all__ = [
     "ELEMENTWISE",
     "LOOPING",
     "READS",
+    "PARTS",
+    "VIEWS",
     "Rule",
     "load_rules",
 ]
@@ -21,6 +23,8 @@ __all__ = [
 EMITTERS: dict[str, Callable[..., Any]] = {}
 ELEMENTWISE: dict[str, Rule] = {}
 LOOPING: set[str] = set()
+VIEWS: set[str] = set()
+PARTS: set[str] = set()
 READS: dict[str, Sequence[str]] = {}
 
 
@@ -43,11 +47,17 @@ class Rule:
 
 
 def emits(
-    *names: str, loops: bool = False, reads: Sequence[str] | None = None
+    *names: str,
+    loops: bool = False,
+    views: bool = False,
+    parts: bool = False,
+    reads: Sequence[str] | None = None,
 ) -> Callable[[Callable], Callable]:
     """Registers ``fn(ctx, eqn, *operands: Value) -> Value | sequence of Value`` for primitives.
 
-    `loops`: it writes a loop or a kernel of its own, whose operands and results are in memory. `reads`
+    `loops`: it writes a loop or a kernel of its own, whose operands and results are in memory.
+    `views`: its result is its operand in another form, which costs nothing to make again.
+    `parts`: its result is a part of its operand, which is read where it is. `reads`
     are the parameters that what it writes depends on, where these are not all.
     """
 
@@ -57,6 +67,10 @@ def emits(
             EMITTERS[name] = fn
             if loops:
                 LOOPING.add(name)
+            if views:
+                VIEWS.add(name)
+            if parts:
+                PARTS.add(name)
             if reads is not None:
                 READS[name] = reads
         return fn

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from .registry import ELEMENTWISE, LOOPING, READS
+from .registry import ELEMENTWISE, LOOPING, PARTS, READS, VIEWS
 
 __all__ = ["Repeats"]
 
@@ -29,19 +30,25 @@ _CONTEXT = 4
 
 
 class Run:
-    """Consecutive periods that compute the same."""
+    """Periods that compute the same: so many equations from each of `starts` on.
 
-    __slots__ = ("inputs", "length", "size", "start")
+    `inputs` are the variables that each reads from outside, in the order of first use.
+    """
 
-    def __init__(self, start: int, size: int, inputs: list[list[Any]]):
-        self.start, self.size = start, size
-        self.inputs = inputs  # of each period, the variables from outside in the order of first use
-        self.length = len(inputs)
+    __slots__ = ("inputs", "size", "starts")
+
+    def __init__(self, starts: list[int], size: int, inputs: list[list[Any]]):
+        self.starts, self.size, self.inputs = starts, size, inputs
 
     @property
-    def stop(self) -> int:
-        """The first equation after the last period."""
-        return self.start + self.size * self.length
+    def equations(self) -> list[range]:
+        """What each period consists of."""
+        return [range(at, at + self.size) for at in self.starts]
+
+    @property
+    def dense(self) -> bool:
+        """Whether each period begins where the one before ends."""
+        return self.starts[-1] - self.starts[0] == self.size * (len(self.starts) - 1)
 
 
 class Repeats:
@@ -144,11 +151,26 @@ class Repeats:
                     return True
         return False
 
+    def function(self, numbers: Any, form: Any, outs: Any) -> int:
+        """A number for what a period computes."""
+        key = ("function", tuple(numbers), tuple(form), tuple(outs))
+        return self._numbers.setdefault(key, len(self._numbers))
+
+    def weight(self, eqn: Any) -> int:
+        """Equations that are emitted for `eqn`, those of its jaxprs included."""
+        total = 1
+        for value in eqn.params.values():
+            for each in value if type(value) is tuple else (value,):
+                jaxpr = getattr(each, "jaxpr", each)
+                if hasattr(jaxpr, "eqns"):
+                    total += sum(map(self.weight, jaxpr.eqns))
+        return total
+
     # ---- a jaxpr -----------------------------------------------------------------------------
 
     def rewrite(self, jaxpr: Any, eqns: list[Any]) -> list[Any]:
         """The equations of `jaxpr` that matter, with repeated ones taken together."""
-        if len(eqns) < LEAST_SAVING:
+        if len(eqns) < 2 or sum(map(self.weight, eqns)) <= LEAST_SAVING:
             return eqns
         return _Jaxpr(self, jaxpr, eqns).rewritten()
 
@@ -157,14 +179,17 @@ class _Jaxpr:
     """The search in one jaxpr."""
 
     def __init__(self, known: Repeats, jaxpr: Any, eqns: list[Any]):
+        self.given, self.known = eqns, known
+        self.front, eqns = _parts_of_arguments(eqns)
         self.eqns = eqns
         numbers = [known.number(e) for e in eqns]
-        looping: dict[int, bool] = {}
+        about: dict[int, tuple[bool, int]] = {}
         for number, eqn in zip(numbers, eqns, strict=True):
-            if number not in looping:
-                looping[number] = known.loops(eqn)
+            if number not in about:
+                about[number] = known.loops(eqn), known.weight(eqn)
         self.numbers = numbers
-        self.looping = [looping[n] for n in numbers]
+        self.looping = [about[n][0] for n in numbers]
+        self.weights = [about[n][1] for n in numbers]
         self.made: dict[Any, tuple[int, int]] = {}  # variable -> equation, number of the result
         self.last: dict[Any, int] = {}  # variable -> equation that reads it last
         for at, eqn in enumerate(eqns):
@@ -178,18 +203,25 @@ class _Jaxpr:
                 self.last[atom] = len(eqns)
 
     def rewritten(self) -> list[Any]:
-        loops = sorted(self._runs(), key=lambda run: run.start)
-        out: list[Any] = []
-        at = 0
-        for run in loops:
-            made = self._loop(run)
-            if made is None:
+        """The equations, with one loop or several calls in the place of those that are repeated."""
+        made: dict[int, tuple[int, list[Any]]] = {}  # start -> stop, what is emitted instead
+        for run in self._runs():
+            loop = self._loop(run)
+            if loop is not None:
+                made[run.starts[0]] = run.starts[-1] + run.size, [loop]
                 continue
-            out += self.eqns[at : run.start]
-            out.append(made)
-            at = run.stop
-        if not out:
-            return self.eqns
+            for part in self._parts(run):
+                for start, calls in zip(part.starts, self._calls(part), strict=True):
+                    made[start] = start + part.size, calls
+        if not made:
+            return self.given
+        out = self.front
+        at = 0
+        for start in sorted(made):
+            stop, instead = made[start]
+            out += self.eqns[at:start]
+            out += instead
+            at = stop
         return out + self.eqns[at:]
 
     # ---- where something is repeated ---------------------------------------------------------
@@ -213,18 +245,39 @@ class _Jaxpr:
         return likely[:_CANDIDATES]
 
     def _runs(self) -> list[Run]:
-        """Disjoint runs of equal periods, the most saving ones."""
+        """Disjoint runs of equal periods, the most saving ones, and what else occurs several times."""
         found: list[Run] = []
         for period in self._periods():
             found += self._runs_of(period)
-        found.sort(key=lambda run: (run.size - run.size * run.length, run.size))
-        taken = bytearray(len(self.eqns))
+        found.sort(key=lambda run: (-self._saved(run), run.size))
+        taken = self.taken = bytearray(len(self.eqns))
         out = []
         for run in found:
-            if not any(taken[run.start : run.stop]):
-                taken[run.start : run.stop] = b"\1" * (run.stop - run.start)
+            if not any(any(taken[p.start : p.stop]) for p in run.equations):
+                for p in run.equations:
+                    taken[p.start : p.stop] = b"\1" * run.size
                 out.append(run)
+        rest: dict[int, list[int]] = defaultdict(list)
+        for at, (number, weight) in enumerate(zip(self.numbers, self.weights, strict=True)):
+            if weight > 1 and self.looping[at] and not taken[at]:
+                rest[number].append(at)
+        for starts in rest.values():
+            out += self._grouped(starts, 1)
         return out
+
+    def _saved(self, run: Run) -> int:
+        first = run.equations[0]
+        return (len(run.starts) - 1) * sum(self.weights[first.start : first.stop])
+
+    def _grouped(self, starts: Sequence[int], size: int) -> list[Run]:
+        """The periods at `starts` that are equal to one another."""
+        groups: dict[tuple, Run] = {}
+        for start in starts:
+            form, inputs = self._form(start, size)
+            run = groups.setdefault(tuple(form), Run([], size, []))
+            run.starts.append(start)
+            run.inputs.append(inputs)
+        return [run for run in groups.values() if self._saved(run) >= LEAST_SAVING]
 
     def _runs_of(self, period: int) -> list[Run]:
         numbers, count = self.numbers, len(self.numbers)
@@ -249,28 +302,57 @@ class _Jaxpr:
         ):
             return []
         out: list[Run] = []
-        form, inputs, begin = None, [], start
+        form, run = None, Run([], period, [])
         while start + period <= stop:
             own, read = self._form(start, period)
             if own != form:
-                self._add(out, begin, period, inputs)
-                form, inputs, begin = own, [], start
-            inputs.append(read)
+                out.append(run)
+                form, run = own, Run([], period, [])
+            run.starts.append(start)
+            run.inputs.append(read)
             start += period
-        self._add(out, begin, period, inputs)
-        return out
+        out.append(run)
+        return [run for run in out if run.starts and self._saved(run) >= LEAST_SAVING]
 
-    @staticmethod
-    def _add(out: list[Run], start: int, period: int, inputs: list[list[Any]]) -> None:
-        if (len(inputs) - 1) * period >= LEAST_SAVING:
-            out.append(Run(start, period, inputs))
+    def _parts(self, run: Run) -> list[Run]:
+        """The run; in two parts, if behind it the first of them comes once more."""
+        after, size = run.starts[-1] + run.size, run.size
+        if not run.dense or len(run.starts) < 2:
+            return [run]
+        numbers, first = self.numbers, run.starts[0]
+        length = 0
+        while (
+            length < size and after + length < len(numbers)
+            and not self.taken[after + length]
+            and numbers[after + length] == numbers[first + length]
+        ):  # fmt: skip
+            length += 1
+        # Somewhere in the last quarter of what comes once more, where little is alive.
+        alive = self._alive(first, after, size)
+        cuts = range(max(1, length - length // 4), length + 1)
+        cut = min(cuts, key=lambda c: (alive[c], -c), default=0)
+        if sum(self.weights[first : first + cut]) < LEAST_SAVING or cut == size:
+            return [run]
+        head = self._grouped([*run.starts, after], cut)
+        tail = self._grouped([at + cut for at in run.starts], size - cut)
+        if len(head) != 1 or len(head[0].starts) != len(run.starts) + 1:
+            return [run]
+        self.taken[after : after + cut] = b"\1" * cut
+        return head + tail
 
     def _phase(self, start: int, stop: int, period: int) -> int:
         """Where in the period to cut, so that little is alive there: at its start if that will do."""
         steps = min(period, stop - start - 2 * period + 1)
         if steps <= 1:
             return 0
-        change = [0] * (2 * period + 1)  # bytes that are alive in front of an equation
+        around = self._alive(start, stop, period)[:steps]
+        least = min(around)
+        return 0 if around[0] <= 1.25 * least else around.index(least)
+
+    def _alive(self, start: int, stop: int, period: int) -> list[int]:
+        """Bytes that are alive in front of each equation of the second period from `start` on, but for
+        what is read behind `stop`."""
+        change = [0] * (2 * period + 1)
         for at in range(start, start + 2 * period):
             for variable in self.eqns[at].outvars:
                 last = self.last.get(variable, at)
@@ -282,9 +364,7 @@ class _Jaxpr:
         for each in change:
             now += each
             alive.append(now)
-        around = alive[period : period + steps]
-        least = min(around)
-        return 0 if around[0] <= 1.25 * least else around.index(least)
+        return alive[period:]
 
     def _fuses(self, cut: int, start: int, stop: int) -> int:
         """How many values would never be in memory, were there no cut in front of equation `cut`."""
@@ -318,13 +398,69 @@ class _Jaxpr:
                     codes.append(-1 - inputs.setdefault(atom, len(inputs)))
         return codes, list(inputs)
 
+    # ---- calls -------------------------------------------------------------------------------
+
+    def _calls(self, run: Run) -> list[list[Any]]:
+        """For each period a call, and what is made of its results behind it."""
+        eqns, size = self.eqns, run.size
+        first = run.starts[0]
+        outs, again = self._results(run)
+        key = self.known.function(
+            self.numbers[first : first + size], self._form(first, size)[0], outs
+        )
+        body = SimpleNamespace(
+            constvars=[],
+            invars=run.inputs[0],
+            eqns=eqns[first : first + size],
+            outvars=[eqns[first + at].outvars[number] for at, number in outs],
+        )
+        primitive, params = SimpleNamespace(name="repeated"), {"key": key, "body": body}
+        return [
+            [
+                SimpleNamespace(
+                    primitive=primitive,
+                    params=params,
+                    invars=inputs,
+                    outvars=[eqns[start + at].outvars[number] for at, number in outs],
+                    effects=(),
+                    source_info=eqns[start].source_info,
+                ),
+                *[eqns[start + at] for at in again],
+            ]
+            for start, inputs in zip(run.starts, run.inputs, strict=True)
+        ]
+
+    def _results(self, run: Run) -> tuple[list[tuple[int, int]], list[int]]:
+        """What a period hands on: numbers of equation and result, and the equations that are rather
+        done again behind it, since they only show a value in another form."""
+        eqns, size, first = self.eqns, run.size, run.starts[0]
+        outs: set[tuple[int, int]] = set()
+        again = []
+        for at in reversed(range(size)):
+            for number in range(len(eqns[first + at].outvars)):
+                for start in run.starts:
+                    v = eqns[start + at].outvars[number]
+                    if self.last.get(v, -1) >= start + size:
+                        outs.add((at, number))
+                        break
+            if (at, 0) in outs and eqns[first + at].primitive.name in VIEWS:
+                outs.discard((at, 0))
+                again.append(at)
+                for atom in eqns[first + at].invars:
+                    place = self.made.get(atom, (-1, 0)) if not hasattr(atom, "val") else (-1, 0)
+                    if place[0] >= first:
+                        outs.add((place[0] - first, place[1]))
+        return sorted(outs), again[::-1]
+
     # ---- loops -------------------------------------------------------------------------------
 
     def _loop(self, run: Run) -> Any:
         """The run as one loop, if its periods hand on what they compute and nothing else reads it."""
-        if run.length < LEAST_STEPS:
+        length = len(run.starts)
+        if length < LEAST_STEPS or not run.dense:
             return None
-        start, size, made = run.start, run.size, self.made
+        start, size, made = run.starts[0], run.size, self.made
+        stop = start + length * size
         consts, carries, results = [], [], []
         for k, variable in enumerate(run.inputs[0]):
             column = [inputs[k] for inputs in run.inputs]
@@ -343,13 +479,13 @@ class _Jaxpr:
             carries.append(variable)
             results.append((at, number))
         handed = set(results)
-        for step in range(run.length):
-            final = step == run.length - 1
+        for step in range(length):
+            final = step == length - 1
             end = start + (step + 2) * size
             for at in range(size):
                 for number, v in enumerate(self.eqns[start + step * size + at].outvars):
                     last = self.last.get(v, -1)
-                    if final and last >= run.stop and (at, number) not in handed:
+                    if final and last >= stop and (at, number) not in handed:
                         return None
                     if not final and last >= end:
                         return None
@@ -359,12 +495,12 @@ class _Jaxpr:
             eqns=self.eqns[start : start + size],
             outvars=[self.eqns[start + at].outvars[number] for at, number in results],
         )
-        end = run.stop - size
+        end = stop - size
         return SimpleNamespace(
             primitive=SimpleNamespace(name="scan"),
             params={
                 "jaxpr": SimpleNamespace(jaxpr=body, consts=[]),
-                "length": run.length,
+                "length": length,
                 "reverse": False,
                 "num_consts": len(consts),
                 "num_carry": len(carries),
@@ -378,6 +514,25 @@ class _Jaxpr:
     @staticmethod
     def _aval_of(variable: Any) -> Any:
         return tuple(variable.aval.shape), variable.aval.dtype
+
+
+def _parts_of_arguments(eqns: list[Any]) -> tuple[list[Any], list[Any]]:
+    """The equations that take parts of arguments, and all others.
+
+    The weights of layers are often parts of one array: each layer takes another one. In front they make
+    no difference between the layers.
+    """
+    front, rest = [], []
+    made: set[Any] = set()
+    for eqn in eqns:
+        if eqn.primitive.name in PARTS and made.isdisjoint(
+            [a for a in eqn.invars if getattr(a, "val", _MISSING) is _MISSING]
+        ):
+            front.append(eqn)
+        else:
+            rest.append(eqn)
+            made.update(eqn.outvars)
+    return front, rest
 
 
 def _bytes(aval: Any) -> int:

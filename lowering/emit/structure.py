@@ -14,7 +14,7 @@ __all__ = ["insert_slice"]
 MOST_PARTS = 4
 
 
-@emits("copy", "copy_p", "stop_gradient", "sharding_constraint")
+@emits("copy", "copy_p", "stop_gradient", "sharding_constraint", views=True)
 def _same(ctx, eqn, operand):
     """Values are immutable, so a copy is the value itself."""
     return operand
@@ -37,7 +37,7 @@ def _empty(ctx, eqn):
     return ctx.splat(0, aval.shape, aval.dtype)
 
 
-@emits("broadcast_in_dim")
+@emits("broadcast_in_dim", views=True)
 def _broadcast_in_dim(ctx, eqn, operand):
     """Nothing is written: readers go through an indexing map."""
     shape = eqn.outvars[0].aval.shape
@@ -50,17 +50,17 @@ def _kept(small: Sequence[int], shape: Sequence[int], dims: Sequence[int]) -> tu
     return tuple([d if small[k] == shape[d] else None for k, d in enumerate(dims)])
 
 
-@emits("iota")
+@emits("iota", views=True)
 def _iota(ctx, eqn):
     return ctx.iota(eqn.params["shape"], eqn.outvars[0].aval.dtype, eqn.params["dimension"])
 
 
-@emits("squeeze", "expand_dims")
+@emits("squeeze", "expand_dims", views=True)
 def _squeeze(ctx, eqn, operand):
     return reshaped(ctx, operand, eqn.outvars[0].aval.shape)
 
 
-@emits("reshape")
+@emits("reshape", views=True)
 def _reshape(ctx, eqn, operand):
     order = eqn.params.get("dimensions")
     if order is not None and tuple(order) != tuple(range(operand.ndim)):
@@ -145,7 +145,7 @@ def _expand(ctx, x, source, target, groups, t) -> str:
     )
 
 
-@emits("transpose")
+@emits("transpose", views=True)
 def _transpose(ctx, eqn, operand):
     return transposed(ctx, operand, tuple([int(d) for d in eqn.params["permutation"]]))
 
@@ -240,7 +240,7 @@ def insert_slice(ctx, part: Value, into: Value, offsets, strides=None) -> Value:
     return ctx.new(result, into.shape, into.type)
 
 
-@emits("slice")
+@emits("slice", parts=True)
 def _slice(ctx, eqn, operand):
     p = eqn.params
     if not operand.shape:

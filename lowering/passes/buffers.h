@@ -31,15 +31,20 @@ inline bool isAllocation(mlir::Value root) {
          root.getDefiningOp<mlir::memref::ViewOp>();
 }
 
+/// Marks functions that `lingon.call` calls, once they are private.
+constexpr llvm::StringLiteral kCalled = "lingon.called";
+
 /// True for an argument of a public function: the caller of compiled code hands
-/// over distinct buffers (or equal ones that are only read).
+/// over distinct buffers (or equal ones that are only read), as does
+/// `lingon.call`.
 inline bool isEntryArgument(mlir::Value root) {
   auto argument = llvm::dyn_cast<mlir::BlockArgument>(root);
   if (!argument)
     return false;
   auto function = llvm::dyn_cast<mlir::FunctionOpInterface>(
       argument.getOwner()->getParentOp());
-  return function && argument.getOwner()->isEntryBlock() && function.isPublic();
+  return function && argument.getOwner()->isEntryBlock() &&
+         (function.isPublic() || function->hasAttr(kCalled));
 }
 
 /// False only if buffers with these roots certainly do not overlap.

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "LingonDialect.h"
 #include "Registration.h"
 #include "buffers.h"
 #include "remarks.h"
@@ -69,8 +70,8 @@ struct PlanBuffersPass
           buffers.push_back({op, lingon::bufferBytes(type)});
           keepSerial(op);
         }
-      } else if (auto call = dyn_cast<func::CallOp>(op)) {
-        auto callee = symbols->lookup<func::FuncOp>(call.getCallee());
+      } else if (std::optional<StringRef> name = calleeOf(op)) {
+        auto callee = symbols->lookup<func::FuncOp>(*name);
         if (!callee || failed(calls))
           return;
         if (failed(plan(callee)))
@@ -98,6 +99,15 @@ struct PlanBuffersPass
     int64_t total = assign(buffers);
     rewrite(function, buffers, total);
     return success();
+  }
+
+  /// The function that `op` calls, if it is a call.
+  static std::optional<StringRef> calleeOf(Operation *op) {
+    if (auto call = dyn_cast<func::CallOp>(op))
+      return call.getCallee();
+    if (auto call = dyn_cast<lingon::CallOp>(op))
+      return call.getCallee();
+    return std::nullopt;
   }
 
   /// The iterations of a loop around `alloc` share one buffer: they must follow
@@ -207,11 +217,14 @@ struct PlanBuffersPass
       builder.setInsertionPoint(buffer.op);
       Value offset =
           arith::ConstantIndexOp::create(builder, loc, buffer.offset);
-      if (auto call = dyn_cast<func::CallOp>(buffer.op)) {
+      if (calleeOf(buffer.op)) {
         Value part = memref::ViewOp::create(
             builder, loc, MemRefType::get({buffer.bytes}, builder.getI8Type()),
             arena, offset, ValueRange{});
-        call->insertOperands(call->getNumOperands(), part);
+        if (auto call = dyn_cast<lingon::CallOp>(buffer.op))
+          call.getOutputsMutable().append(part);
+        else
+          buffer.op->insertOperands(buffer.op->getNumOperands(), part);
         continue;
       }
       auto alloc = cast<memref::AllocOp>(buffer.op);

@@ -7,6 +7,7 @@ import pytest
 
 import lingon
 import lingon.numpy as jnp
+from lingon.lowering.driver import lower_text
 from lingon.lowering.emit import repeats
 
 
@@ -194,3 +195,172 @@ def test_stacked_weights():
         return x
 
     same(f, np.stack([W * (1 + k / 10) for k in range(5)]), X)
+
+
+# ---- functions ---------------------------------------------------------------------------------
+
+
+def layers(p, x):
+    for w, b, v in p:
+        x = x + jnp.tanh(x @ w + b) @ v
+    return x
+
+
+def parameters(count, seed=3):
+    r = np.random.default_rng(seed)
+    shapes = ((16, 24), (24,), (24, 16))
+    return [[r.standard_normal(s).astype(np.float32) * 0.2 for s in shapes] for _ in range(count)]
+
+
+def functions(text):
+    return text.count("func.func") - 1, text.count("lingon.call @")
+
+
+def test_layers_with_weights_of_their_own_are_calls():
+    text = text_of(layers, parameters(12), X)
+    assert functions(text) == (1, 12) and text.count("kernel_call") == 2
+    same(layers, parameters(12), X)
+
+
+def test_the_text_of_a_gradient_grows_by_calls_alone():
+    def lines(count):
+        loss = lambda p, x: jnp.sum(layers(p, x) ** 2)
+        text = text_of(lingon.grad(loss), parameters(count), X)
+        return len(text.splitlines()), text.count("lingon.call @")
+
+    (few, some), (many, more) = lines(8), lines(16)
+    assert more == some + 16
+    assert (many - few) / 8 < 24
+    same(lingon.grad(lambda p, x: jnp.sum(layers(p, x) ** 2)), parameters(8), X, tolerance=1e-4)
+
+
+def test_jitted_layers_are_called():
+    layer = lingon.jit(lambda w, b, v, x: x + jnp.tanh(x @ w + b) @ v)
+
+    def f(p, x):
+        for k, each in enumerate(p):
+            x = layer(*each, x) * (1 + k)
+        return x
+
+    assert functions(text_of(f, parameters(10), X)) == (1, 10)
+    same(f, parameters(10), X)
+    same(lingon.vmap(f, in_axes=(None, 0)), parameters(10), normal(3, 4, 16))
+    same(lingon.grad(lambda p, x: jnp.sum(f(p, x))), parameters(8), X, tolerance=1e-4)
+
+
+def test_small_jitted_functions_are_inlined():
+    relu = lingon.jit(lambda x: jnp.where(x > 0, x, 0))
+
+    def f(x):
+        for _ in range(40):
+            x = relu(x) - 0.1
+        return jnp.sum(x)
+
+    assert functions(text_of(f, X)) == (0, 0)
+
+
+def test_values_that_are_no_tensors_are_passed_and_returned():
+    def f(p, x):
+        s, out = jnp.float32(1), []
+        for w, b, v in p:
+            h = jnp.tanh(x @ w + jnp.broadcast_to(b * s, (4, 24)))
+            x, s, n = x + h @ v, jnp.max(h), jnp.argmax(h)
+            out.append(
+                (s, n, w.T, jnp.broadcast_to(b, (3, 24)), jnp.any(h > 2), x.astype(jnp.bfloat16))
+            )
+        return x, out
+
+    assert functions(text_of(f, parameters(8), X))[1] >= 7
+    same(f, parameters(8), X, tolerance=1e-2)
+
+
+def test_arrays_without_elements_and_keys():
+    def f(p, x, key):
+        empty = jnp.zeros((0, 4))
+        for w, b, v in p:
+            key, use = lingon.random.split(key)
+            empty = jnp.concatenate([empty * 2, jnp.zeros((0, 4))])
+            x = x + jnp.tanh(x @ w + b) @ v + lingon.random.normal(use, x.shape)
+        return x, empty, lingon.random.key_data(key)
+
+    same(f, parameters(8), X, lingon.random.key(1))
+
+
+def test_slices_of_stacked_weights_are_not_copied():
+    def f(ws, x):
+        for k in range(24):
+            x = jnp.tanh(x @ ws[k] + ws[k][0])
+        return x
+
+    ws = np.stack([W * (1 + k / 10) for k in range(24)])
+    text = text_of(f, ws, X)
+    assert functions(text) == (1, 24)
+    assert "memref.copy" not in lower_text(text, "loops")
+    same(f, ws, X)
+
+
+def test_results_of_calls_are_results_of_the_program():
+    def f(p, x):
+        out = []
+        for w, b, v in p:
+            x = x + jnp.tanh(x @ w + b) @ v
+            out.append(x)
+        return out
+
+    text = lingon.jit(f).lower(parameters(12), X)
+    assert functions(text.as_text())[1] == 12
+    same(f, parameters(12), X)
+
+
+def test_a_run_whose_end_is_cut_off():
+    def f(p, x):
+        for w, b, v in p:
+            x = x - jnp.mean(x, axis=1, keepdims=True)
+            x = x / jnp.sqrt(jnp.mean(x * x, axis=1, keepdims=True) + 1e-5)
+            h = jnp.tanh(x @ w + b)
+            h = h * jnp.exp(-h) + jnp.sin(h) / (1 + h * h)
+            x = x + h @ v
+        x = x - jnp.mean(x, axis=1, keepdims=True)
+        x = x / jnp.sqrt(jnp.mean(x * x, axis=1, keepdims=True) + 1e-5)
+        return jnp.tanh(x @ p[0][0] + p[0][1])
+
+    same(f, parameters(6), X, tolerance=1e-4)
+
+
+def test_donated_arguments_of_calls():
+    f = lingon.jit(layers, donate_argnums=1)
+    x = jnp.asarray(X)
+    np.testing.assert_allclose(f(parameters(12), x), inlined(layers, parameters(12), X), 1e-5, 1e-5)
+    assert x.is_deleted()
+
+
+def test_collectives_are_called_on_every_device():
+    if lingon.device_count() < 2:
+        pytest.skip("needs two devices")
+
+    def f(w, x):
+        for k in range(12):
+            x = jnp.tanh(x @ w[k] + lingon.lax.psum(x, "i") / 8)
+        return x
+
+    ws, xs = np.stack([W] * 12), normal(2, 4, 16)
+    mapped = lingon.pmap(f, axis_name="i", in_axes=(None, 0), devices=lingon.devices()[:2])
+    got = mapped(ws, xs)
+    expected = lingon.vmap(f, axis_name="i", in_axes=(None, 0))(ws, xs)
+    np.testing.assert_allclose(got, expected, 1e-5, 1e-5)
+
+
+def test_counts_are_those_of_all_calls():
+    def costs(f, *args):
+        return lingon.jit(lambda *a: f(*a)).lower(*args).compile().cost_analysis()
+
+    for f, args in ((layers, (parameters(12), X)), (steps(40), (W, X))):
+        together = costs(f, *args)
+        least, repeats.LEAST_SAVING = repeats.LEAST_SAVING, 10**9
+        try:
+            single = costs(f, *args)
+        finally:
+            repeats.LEAST_SAVING = least
+        assert together["flops"] == single["flops"]
+        assert together["transcendentals"] == single["transcendentals"]
+        assert together["bytes accessed"] == pytest.approx(single["bytes accessed"], rel=0.2)
