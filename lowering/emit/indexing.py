@@ -59,7 +59,7 @@ def _dynamic_slice(ctx, eqn, operand, *starts):
     return extract_slice(ctx, operand, _starts(ctx, starts, operand.shape, sizes), sizes)
 
 
-@emits("dynamic_update_slice")
+@emits("dynamic_update_slice", updates=True)
 def _dynamic_update_slice(ctx, eqn, operand, update, *starts):
     """In place where nobody reads the operand afterwards (one-shot bufferization decides)."""
     if update.shape == operand.shape:
@@ -266,7 +266,7 @@ def _combiner(ctx, eqn, t: ElementType) -> Callable | None:
     return apply
 
 
-@emits("scatter", *_COMBINE, loops=True)
+@emits("scatter", *_COMBINE, loops=True, updates=True)
 def _scatter(ctx, eqn, operand, indices, updates):
     """Loops over the index vectors, in order, so that equal indices apply one after the other.
 

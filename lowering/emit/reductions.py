@@ -125,12 +125,12 @@ def _complex_extreme(primitive: str, value, t: ElementType):
     return value
 
 
-@emits(*ACCUMULATE, loops=True)
+@emits(*ACCUMULATE, loops=True, fuses=True)
 def _reduce_one(ctx, eqn, operand):
     return reduced(ctx, eqn.primitive.name, operand, eqn.params["axes"])
 
 
-@emits("argmax", "argmin", loops=True)
+@emits("argmax", "argmin", loops=True, fuses=True)
 def _arg_extreme(ctx, eqn, operand):
     """Extreme value, then the least index that has it (or NaN): both passes vectorise."""
     (axis,) = eqn.params["axes"]
@@ -161,7 +161,7 @@ def _arg_extreme(ctx, eqn, operand):
     return ctx.converted(first, element_type(eqn.outvars[0].aval.dtype))
 
 
-@emits("reduce", loops=True)
+@emits("reduce", loops=True, fuses=True)
 def _reduce(ctx, eqn, *operands):
     """Any associative function of scalars, given as a jaxpr; several arrays at once."""
     n = len(operands) // 2

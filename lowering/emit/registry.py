@@ -12,9 +12,11 @@ __all__ = [
     "elementwise",
     "EMITTERS",
     "ELEMENTWISE",
+    "KERNELS",
     "LOOPING",
     "READS",
     "PARTS",
+    "UPDATES",
     "VIEWS",
     "Rule",
     "load_rules",
@@ -23,6 +25,8 @@ __all__ = [
 EMITTERS: dict[str, Callable[..., Any]] = {}
 ELEMENTWISE: dict[str, Rule] = {}
 LOOPING: set[str] = set()
+KERNELS: set[str] = set()
+UPDATES: set[str] = set()
 VIEWS: set[str] = set()
 PARTS: set[str] = set()
 READS: dict[str, Sequence[str]] = {}
@@ -49,13 +53,17 @@ class Rule:
 def emits(
     *names: str,
     loops: bool = False,
+    fuses: bool = False,
+    updates: bool = False,
     views: bool = False,
     parts: bool = False,
     reads: Sequence[str] | None = None,
 ) -> Callable[[Callable], Callable]:
     """Registers ``fn(ctx, eqn, *operands: Value) -> Value | sequence of Value`` for primitives.
 
-    `loops`: it writes a loop or a kernel of its own, whose operands and results are in memory.
+    `loops`: it writes a loop or a kernel of its own, whose operands and results are in memory; with
+    `fuses`, elementwise operations join that loop. `updates`: its result is its first operand with a
+    part of it changed, in place where nothing else reads that.
     `views`: its result is its operand in another form, which costs nothing to make again.
     `parts`: its result is a part of its operand, which is read where it is. `reads`
     are the parameters that what it writes depends on, where these are not all.
@@ -67,6 +75,10 @@ def emits(
             EMITTERS[name] = fn
             if loops:
                 LOOPING.add(name)
+                if not fuses:
+                    KERNELS.add(name)
+            if updates:
+                UPDATES.add(name)
             if views:
                 VIEWS.add(name)
             if parts:

@@ -11,16 +11,20 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .registry import ELEMENTWISE, LOOPING, PARTS, READS, VIEWS
+from .registry import ELEMENTWISE, KERNELS, LOOPING, PARTS, READS, UPDATES, VIEWS
 
 __all__ = ["Repeats"]
 
 LEAST_SAVING = 30  # equations that need not be emitted again
 LEAST_STEPS = 2  # periods that become a loop
+KERNELS_OF_CALL = 2  # of a single equation that becomes a call
+# Products of large arrays fuse with one another over blocks of rows: short periods of them stay.
+LARGE = 1 << 20
+KERNELS_OF_LARGE = 4
 ELEMENTWISE_PER_CUT = 16  # of a period, for each value that would fuse across its end
 
 _MISSING = object()
@@ -51,6 +55,16 @@ class Run:
         return self.starts[-1] - self.starts[0] == self.size * (len(self.starts) - 1)
 
 
+class About(NamedTuple):
+    """Of an equation: how many are emitted for it, whether a loop or a kernel is among them, how many of
+    those nothing fuses with, and whether an operand is updated."""
+
+    weight: int
+    loops: bool
+    kernels: int
+    updates: bool
+
+
 class Repeats:
     """What is known of the equations of one program: one of these for all of its jaxprs."""
 
@@ -58,6 +72,7 @@ class Repeats:
         self._numbers: dict[Any, int] = {}
         self._avals: dict[int, Any] = {}
         self._jaxprs: dict[int, Any] = {}
+        self._about: dict[int, About] = {}
         self._alive: list[Any] = []
 
     # ---- equations by number -----------------------------------------------------------------
@@ -83,7 +98,7 @@ class Repeats:
         found = self._avals.get(id(aval))
         if found is None:
             self._alive.append(aval)
-            found = self._avals[id(aval)] = (tuple(getattr(aval, "shape", ())), str(aval.dtype))
+            found = self._avals[id(aval)] = (tuple(getattr(aval, "shape", ())), aval.dtype)
         return found
 
     def _atom(self, atom: Any) -> Any:
@@ -95,10 +110,14 @@ class Repeats:
 
     def _key(self, value: Any) -> Any:
         kind = type(value)
-        if kind is float:
-            return repr(value)
+        if value is None or kind is str:
+            return value
+        if kind is int or kind is bool:
+            return (kind, value)
         if kind is tuple or kind is list:
-            return (kind, *[self._key(v) for v in value])
+            return (kind, *map(self._key, value))
+        if kind is float:
+            return (kind, value.hex())
         if kind is dict:
             return tuple([(k, self._key(v)) for k, v in value.items()])
         if hasattr(value, "eqns") or hasattr(value, "jaxpr"):
@@ -137,40 +156,48 @@ class Repeats:
         )
         return found
 
-    def loops(self, eqn: Any) -> bool:
-        """Whether `eqn` is a loop or a kernel of its own, whose operands and results are in memory."""
+    def about(self, eqn: Any) -> About:
+        """What is emitted for `eqn`, with what is in its jaxprs."""
         name = eqn.primitive.name
-        if name in LOOPING:
-            return True
+        found = About(1, name in LOOPING, int(name in KERNELS), False)
         if name in ELEMENTWISE:
-            return False
+            return found
         for value in eqn.params.values():
             for each in value if type(value) is tuple else (value,):
                 jaxpr = getattr(each, "jaxpr", each)
-                if hasattr(jaxpr, "eqns") and any(map(self.loops, jaxpr.eqns)):
-                    return True
-        return False
+                if not hasattr(jaxpr, "eqns"):
+                    continue
+                known = self._about.get(id(jaxpr))
+                if known is None:
+                    self._alive.append(jaxpr)
+                    inner = list(map(self.about, jaxpr.eqns))
+                    known = self._about[id(jaxpr)] = About(
+                        sum([i.weight for i in inner]),
+                        any(i.loops for i in inner),
+                        sum([i.kernels for i in inner]),
+                        any(
+                            _updates(e, jaxpr.invars) or i.updates
+                            for e, i in zip(jaxpr.eqns, inner, strict=True)
+                        ),
+                    )
+                found = About(
+                    found.weight + known.weight,
+                    found.loops or known.loops,
+                    found.kernels + known.kernels,
+                    found.updates or (known.updates and name not in LOOPING),
+                )
+        return found
 
     def function(self, numbers: Any, form: Any, outs: Any) -> int:
         """A number for what a period computes."""
         key = ("function", tuple(numbers), tuple(form), tuple(outs))
         return self._numbers.setdefault(key, len(self._numbers))
 
-    def weight(self, eqn: Any) -> int:
-        """Equations that are emitted for `eqn`, those of its jaxprs included."""
-        total = 1
-        for value in eqn.params.values():
-            for each in value if type(value) is tuple else (value,):
-                jaxpr = getattr(each, "jaxpr", each)
-                if hasattr(jaxpr, "eqns"):
-                    total += sum(map(self.weight, jaxpr.eqns))
-        return total
-
     # ---- a jaxpr -----------------------------------------------------------------------------
 
     def rewrite(self, jaxpr: Any, eqns: list[Any]) -> list[Any]:
         """The equations of `jaxpr` that matter, with repeated ones taken together."""
-        if len(eqns) < 2 or sum(map(self.weight, eqns)) <= LEAST_SAVING:
+        if len(eqns) < 2 or sum([self.about(e).weight for e in eqns]) <= LEAST_SAVING:
             return eqns
         return _Jaxpr(self, jaxpr, eqns).rewritten()
 
@@ -183,19 +210,22 @@ class _Jaxpr:
         self.front, eqns = _parts_of_arguments(eqns)
         self.eqns = eqns
         numbers = [known.number(e) for e in eqns]
-        about: dict[int, tuple[bool, int]] = {}
+        about: dict[int, About] = {}
         for number, eqn in zip(numbers, eqns, strict=True):
             if number not in about:
-                about[number] = known.loops(eqn), known.weight(eqn)
+                about[number] = known.about(eqn)
         self.numbers = numbers
-        self.looping = [about[n][0] for n in numbers]
-        self.weights = [about[n][1] for n in numbers]
+        self.about = [about[n] for n in numbers]
+        self.looping = [each.loops for each in self.about]
+        self.weights = [each.weight for each in self.about]
         self.made: dict[Any, tuple[int, int]] = {}  # variable -> equation, number of the result
         self.last: dict[Any, int] = {}  # variable -> equation that reads it last
+        self.reads = [  # variables, without literals
+            [a for a in eqn.invars if getattr(a, "val", _MISSING) is _MISSING] for eqn in eqns
+        ]
         for at, eqn in enumerate(eqns):
-            for atom in eqn.invars:
-                if getattr(atom, "val", _MISSING) is _MISSING:
-                    self.last[atom] = at
+            for atom in self.reads[at]:
+                self.last[atom] = at
             for k, variable in enumerate(eqn.outvars):
                 self.made[variable] = (at, k)
         for atom in jaxpr.outvars:
@@ -210,7 +240,7 @@ class _Jaxpr:
             if loop is not None:
                 made[run.starts[0]] = run.starts[-1] + run.size, [loop]
                 continue
-            for part in self._parts(run):
+            for part in self._parts(run) if self._callable(run) else ():
                 for start, calls in zip(part.starts, self._calls(part), strict=True):
                     made[start] = start + part.size, calls
         if not made:
@@ -227,7 +257,7 @@ class _Jaxpr:
     # ---- where something is repeated ---------------------------------------------------------
 
     def _periods(self) -> list[int]:
-        """Likely distances between repetitions, the likeliest first."""
+        """Likely distances between repetitions, the shortest first."""
         numbers = self.numbers
         places: dict[Any, list[int]] = defaultdict(list)
         for at, loop in enumerate(self.looping):
@@ -242,13 +272,20 @@ class _Jaxpr:
             for k in range(1, min(_NEXT, len(found) - 1) + 1):
                 votes.update([b - a for a, b in zip(found, found[k:], strict=False)])
         likely = sorted(votes, key=lambda p: (-votes[p] * p, p))
-        return likely[:_CANDIDATES]
+        return sorted(likely[:_CANDIDATES])
 
     def _runs(self) -> list[Run]:
         """Disjoint runs of equal periods, the most saving ones, and what else occurs several times."""
         found: list[Run] = []
+        enough = sum(self.weights) // 2
+        good: list[int] = []
         for period in self._periods():
-            found += self._runs_of(period)
+            if any(period % each == 0 for each in good):
+                continue
+            runs = self._runs_of(period)
+            if any(self._saved(run) > enough for run in runs):
+                good.append(period)
+            found += runs
         found.sort(key=lambda run: (-self._saved(run), run.size))
         taken = self.taken = bytearray(len(self.eqns))
         out = []
@@ -259,7 +296,7 @@ class _Jaxpr:
                 out.append(run)
         rest: dict[int, list[int]] = defaultdict(list)
         for at, (number, weight) in enumerate(zip(self.numbers, self.weights, strict=True)):
-            if weight > 1 and self.looping[at] and not taken[at]:
+            if weight > 1 and not taken[at] and self.about[at].kernels >= KERNELS_OF_CALL:
                 rest[number].append(at)
         for starts in rest.values():
             out += self._grouped(starts, 1)
@@ -297,6 +334,9 @@ class _Jaxpr:
     def _cut(self, start: int, stop: int, period: int) -> list[Run]:
         """Periods of the equations from `start` to `stop`, of which each equals the one before."""
         start += self._phase(start, stop, period)
+        kernels = sum([each.kernels for each in self.about[start : start + period]])
+        if kernels < KERNELS_OF_LARGE and self._alive(start, stop, period)[0] > LARGE:
+            return []
         if self._fuses(start + period, start, stop) * ELEMENTWISE_PER_CUT > sum(
             [self.eqns[k].primitive.name in ELEMENTWISE for k in range(start, start + period)]
         ):
@@ -369,16 +409,13 @@ class _Jaxpr:
     def _fuses(self, cut: int, start: int, stop: int) -> int:
         """How many values would never be in memory, were there no cut in front of equation `cut`."""
         lost = set()
-        for at in range(cut, min(stop, 2 * cut - start)):
-            for atom in self.eqns[at].invars:
-                place = self.made.get(atom) if getattr(atom, "val", _MISSING) is _MISSING else None
-                if place is not None and start <= place[0] < cut:
+        for reads in self.reads[cut : min(stop, 2 * cut - start)]:
+            for atom in reads:
+                if start <= self.made.get(atom, (-1, 0))[0] < cut:
                     lost.add(atom)
-        for at in range(start, stop):
+        for at in range(start, stop) if lost else ():
             if self.looping[at]:
-                lost.difference_update(
-                    [a for a in self.eqns[at].invars if getattr(a, "val", _MISSING) is _MISSING]
-                )
+                lost.difference_update(self.reads[at])
                 lost.difference_update(self.eqns[at].outvars)
         return sum([bool(v.aval.shape) for v in lost])
 
@@ -387,10 +424,8 @@ class _Jaxpr:
         codes: list[int] = []
         inputs: dict[Any, int] = {}
         made = self.made
-        for eqn in self.eqns[start : start + period]:
-            for atom in eqn.invars:
-                if getattr(atom, "val", _MISSING) is not _MISSING:
-                    continue
+        for reads in self.reads[start : start + period]:
+            for atom in reads:
                 place = made.get(atom)
                 if place is not None and place[0] >= start:
                     codes += (place[0] - start, place[1])
@@ -429,6 +464,13 @@ class _Jaxpr:
             ]
             for start, inputs in zip(run.starts, run.inputs, strict=True)
         ]
+
+    def _callable(self, run: Run) -> bool:
+        """Whether a function loses nothing: it has to copy what could be updated in place."""
+        period = run.equations[0]
+        return not any(
+            self.about[at].updates or _updates(self.eqns[at], run.inputs[0]) for at in period
+        )
 
     def _results(self, run: Run) -> tuple[list[tuple[int, int]], list[int]]:
         """What a period hands on: numbers of equation and result, and the equations that are rather
@@ -514,6 +556,11 @@ class _Jaxpr:
     @staticmethod
     def _aval_of(variable: Any) -> Any:
         return tuple(variable.aval.shape), variable.aval.dtype
+
+
+def _updates(eqn: Any, given: Sequence[Any]) -> bool:
+    """Whether `eqn` changes a part of one of the variables `given`."""
+    return eqn.primitive.name in UPDATES and any(eqn.invars[0] is v for v in given)
 
 
 def _parts_of_arguments(eqns: list[Any]) -> tuple[list[Any], list[Any]]:

@@ -364,3 +364,40 @@ def test_counts_are_those_of_all_calls():
         assert together["flops"] == single["flops"]
         assert together["transcendentals"] == single["transcendentals"]
         assert together["bytes accessed"] == pytest.approx(single["bytes accessed"], rel=0.2)
+
+
+def test_what_is_updated_in_place_is_not_passed_to_functions():
+    def f(caches, ws, x, at):
+        out = []
+        for k in range(8):
+            h = jnp.tanh(x @ ws[k])
+            h = jnp.sin(h) * jnp.exp(-h * h) + jnp.cos(h)
+            out.append(lingon.lax.dynamic_update_slice(caches[k], h, (at, 0)))
+            x = x + h @ ws[k]
+        return x, out
+
+    caches, ws = [normal(64, 16, seed=k) for k in range(8)], np.stack([W] * 8)
+    assert functions(text_of(f, caches, ws, X, 3)) == (0, 0)
+    same(f, caches, ws, X, 3)
+
+
+def test_library_functions_with_reductions_are_inlined():
+    def f(x, y):
+        out = []
+        for k in range(8):
+            s = lingon.nn.softmax(x * y + k, axis=1)
+            out.append(jnp.var(s, axis=0) + lingon.nn.logsumexp(s * 2, axis=0))
+        return out
+
+    assert functions(text_of(f, X, X))[1] == 0
+    same(f, X, X)
+
+
+def test_functions_that_call_functions_twice():
+    f = lambda w, x: jnp.tanh(x @ w) @ w
+    for _ in range(12):
+        f = lingon.jit(lambda w, x, g=f: g(w, x) + g(w, x + 1))
+    text = text_of(f, W, X)
+    assert functions(text)[0] < 14 and len(text.splitlines()) < 1500
+    got = np.asarray(lingon.jit(f)(W, X))
+    assert np.isfinite(got).all()
