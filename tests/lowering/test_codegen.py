@@ -75,7 +75,7 @@ def test_code_holds_what_its_module_calls_and_no_more():
     assert undefined_symbols(code(COMPUTES)) in ([], None)
 
 
-@pytest.mark.parametrize("text, quick", zip(ALL, (True, False, False, False), strict=True))
+@pytest.mark.parametrize("text, quick", list(zip(ALL, (True, False, False, False), strict=True)))
 def test_functions_that_only_pass_on_are_generated_the_quick_way(text, quick):
     module = LlvmModule.parse(text)
     assembly = module.assembly(CPU, host_target())
