@@ -31,7 +31,7 @@ constexpr StringLiteral kPassName = "lingon-fuse-rows";
 constexpr unsigned kMaxMembers = 64;
 constexpr unsigned kMaxGroupOperands = 48;
 /// Rows of this length or less are better computed many at once.
-constexpr int64_t kShortestRow = 8;
+constexpr int64_t kShortestRow = 12;
 /// `bodyCost` of an elementary function.
 constexpr unsigned kFunctionCost = 48;
 

@@ -42,12 +42,12 @@ constexpr int64_t kReductionBlock = 32768;
 constexpr int64_t kTransposeTile = 32;
 /// Rows that an outer reduction folds into the accumulators at once.
 constexpr int64_t kRowUnroll = 4;
-/// Rows of an outer reduction that are folded without a loop, and length of
-/// rows that are short, if the body has at most so many operations; as many
-/// rows take the place of a short dimension. Of many rows as many are folded at
-/// once.
-constexpr int64_t kWholeUnroll = 8, kSmallBody = 8, kShortRows = 64,
-                  kManyRows = 64;
+/// Rows of an outer reduction that are folded without a loop, if the body has
+/// at most so many operations; of many rows as many are folded at once.
+constexpr int64_t kWholeUnroll = 8, kSmallBody = 8, kManyRows = 64;
+/// Dimensions that are unrolled inside of the loop over their rows, and rows
+/// that are enough for that; and those that LLVM loads and stores interleaved.
+constexpr int64_t kShortDim = 12, kShortRows = 64, kInterleaved = 8;
 
 struct Operand {
   Value value;
@@ -76,13 +76,23 @@ Operation *combinerOf(Block &body, BlockArgument argument, Value yielded) {
 /// True if `value` uses the dimension `dim`.
 bool uses(AffineMap map, unsigned dim) { return map.isFunctionOfDim(dim); }
 
-/// The position of the last result that is not a constant, or none.
+/// The dimension that runs over neighbouring elements of an operand, or none.
 std::optional<unsigned> fastestDim(AffineMap map) {
   if (map.getNumResults() == 0)
     return std::nullopt;
   if (auto dim = dyn_cast<AffineDimExpr>(map.getResults().back()))
     return dim.getPosition();
   return std::nullopt;
+}
+
+/// The map of `operand` without its last dimensions, where those have size one.
+AffineMap withoutUnits(const Operand &operand) {
+  auto type = cast<MemRefType>(operand.value.getType());
+  unsigned last = operand.map.getNumResults();
+  while (last > 1 && type.getDimSize(last - 1) == 1 &&
+         isa<AffineConstantExpr>(operand.map.getResult(last - 1)))
+    --last;
+  return operand.map.getMajorSubMap(last);
 }
 
 class NestBuilder {
@@ -311,7 +321,7 @@ bool smallBody(Block &body) {
 /// which takes its place. The short one is unrolled, and the rows are loaded
 /// interleaved. Other operands may have the rows as their contiguous dimension.
 std::optional<unsigned> NestBuilder::rowsOfShort(unsigned inner) {
-  if (extents[inner] > kWholeUnroll || !smallBody(body))
+  if (extents[inner] > kShortDim || !smallBody(body))
     return std::nullopt;
   std::optional<unsigned> rows;
   for (Operand &operand : operands) {
@@ -333,7 +343,8 @@ std::optional<unsigned> NestBuilder::rowsOfShort(unsigned inner) {
   for (Operand &operand : operands)
     if (operand.isBuffer() && fastestDim(operand.map) != inner &&
         (uses(operand.map, inner) || uses(operand.map, *rows)) &&
-        fastestDim(operand.map) != rows)
+        fastestDim(extents[inner] <= kInterleaved ? withoutUnits(operand)
+                                                  : operand.map) != rows)
       return std::nullopt;
   return rows;
 }
@@ -494,9 +505,11 @@ void NestBuilder::chooseOrder() {
       unrollDim = outer.dim;
       int64_t extent = extents[outer.dim];
       bool small = smallBody(body);
-      unrollBy = extent <= (small ? kWholeUnroll : kRowUnroll) ? extent
-                 : small && extent >= kManyRows                ? kWholeUnroll
-                                                               : kRowUnroll;
+      bool whole = outer.dim == shortDim ||
+                   extent <= (small ? kWholeUnroll : kRowUnroll);
+      unrollBy = whole                          ? extent
+                 : small && extent >= kManyRows ? kWholeUnroll
+                                                : kRowUnroll;
       // Nothing is accumulated in memory then.
       whollyUnrolled = unrollBy == extent;
       for (const Loop &loop : loops)

@@ -146,20 +146,20 @@ func.func @empty(%x: memref<4x0xf32>, %o: memref<4xf32>) {
   return
 }
 
-// A sum over five elements: the rows are the innermost loop, and the sum is in
+// A sum over eleven elements: the rows are the innermost loop, and the sum is in
 // registers.
 // CHECK-LABEL: func.func @short_rows
 // CHECK:         scf.parallel
 // CHECK:         scf.for %[[I:.*]] = {{.*}} {
 // CHECK-NOT:       scf.for
-// CHECK-COUNT-5:   arith.addf
+// CHECK-COUNT-11:  arith.addf
 // CHECK:           memref.store {{.*}}[%[[I]]]
 // CHECK-NOT:     arith.addf
 // CHECK:         return
-func.func @short_rows(%x: memref<4096x5xf32>, %out: memref<4096xf32>) {
+func.func @short_rows(%x: memref<4096x11xf32>, %out: memref<4096xf32>) {
   %zero = arith.constant 0.0 : f32
   linalg.fill ins(%zero : f32) outs(%out : memref<4096xf32>)
-  linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]} ins(%x : memref<4096x5xf32>) outs(%out : memref<4096xf32>) {
+  linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]} ins(%x : memref<4096x11xf32>) outs(%out : memref<4096xf32>) {
   ^bb0(%a: f32, %acc: f32):
     %s = arith.addf %a, %acc : f32
     linalg.yield %s : f32
