@@ -63,7 +63,9 @@ def _dot_general(ctx, eqn, lhs, rhs):
         else:
             rhs_dim = along_b[dims.rhs_free[out_dim - n - free]]
         cuts.append((lhs_dim, rhs_dim, out_dim))
-    (made,) = kernel_call(ctx, "dot_general", [a, b], [(shape, total)], config, parallel=cuts)
+    (made,) = kernel_call(
+        ctx, "dot_general", [a, b], [(shape, total)], config, parallel=cuts, calls_back=True
+    )
     out = ctx.converted(made, t)
     if out is made:
         # Its transpose is the product of the operands the other way round.
@@ -84,6 +86,7 @@ def _dot_general(ctx, eqn, lhs, rhs):
                 [(turned, total)],
                 swapped,
                 parallel=[(cuts[d][1], cuts[d][0], i) for i, d in enumerate(order)],
+                calls_back=True,
             )[0]
         }
     return out

@@ -18,11 +18,13 @@ def kernel_call(
     config: Sequence[int],
     side_effects: bool = False,
     parallel: Sequence[Sequence[int]] = (),
+    calls_back: bool = False,
 ) -> list[Value]:
     """One ``lingon.kernel_call``: results are (shape, element type) pairs, made by the kernel.
 
     With `side_effects` it is never removed, repeated or moved across another such call.
     `parallel`: for each loop in which it may be cut the dimension of every operand, or -1.
+    `calls_back`: it can call a function for the parts of its result that are done.
     """
     names = [ctx.tensor(v) for v in inputs]
     outs = [ctx.new(ctx.empty(shape, t.storage), shape, t) for shape, t in results]
@@ -31,6 +33,8 @@ def kernel_call(
     codes = ", ".join([str(v.type.code) for v in [*inputs, *outs]])
     cuts = ", ".join([f"array<i64: {', '.join(map(str, dims))}>" for dims in parallel])
     cuts = f", lingon.parallel = [{cuts}]" if cuts else ""
+    if calls_back:
+        cuts += ", lingon.calls_back"
     name = ctx.name()
     prefix = name if len(outs) == 1 else f"{name}:{len(outs)}"
     ctx.raw(

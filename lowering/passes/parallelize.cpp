@@ -9,7 +9,7 @@
 
 #include "LingonDialect.h"
 #include "Registration.h"
-#include "outlining.h"
+#include "callbacks.h"
 #include "remarks.h"
 
 #include "mlir/Conversion/LLVMCommon/LoweringOptions.h"
@@ -36,6 +36,8 @@ constexpr int64_t kElementaryFunctionWork = 12;
 constexpr int64_t kUnknownTripCount = 16;
 /// Of a library kernel, for each element of its operands.
 constexpr int64_t kKernelWork = 8;
+/// The runtime's code of 8-bit integers.
+constexpr int32_t kByte = 3;
 
 int64_t saturatingMul(int64_t a, int64_t b) {
   int64_t result;
@@ -120,6 +122,9 @@ struct ParallelizePass
       llvm::cl::desc("work from which a loop runs on several threads")};
   Option<int64_t> grain{*this, "grain", llvm::cl::init(100000),
                         llvm::cl::desc("work of one task, at least")};
+  Option<int64_t> callback{
+      *this, "callback", llvm::cl::init(65536),
+      llvm::cl::desc("work from which a kernel may call a loop")};
   Option<int64_t> outline{
       *this, "outline", llvm::cl::init(4096),
       llvm::cl::desc("work from which a loop becomes its own function")};
@@ -227,6 +232,9 @@ struct ParallelizePass
     auto parent = loop->getParentOfType<FunctionOpInterface>();
     bool threaded =
         total >= threshold && iterations > 1 && !loop->hasAttr("lingon.serial");
+    lingon::KernelCallOp caller;
+    if (total >= callback)
+      caller = lingon::callerOf(loop, captured->getArrayRef());
 
     OpBuilder builder(context);
     builder.setInsertionPoint(parent);
@@ -265,10 +273,23 @@ struct ParallelizePass
     moveBody(loop, builder, ivs);
 
     builder.setInsertionPoint(loop);
-    if (threaded)
-      callThreaded(builder, loc, kernel, *captured, iterations,
-                   std::max<int64_t>(1, grain / each));
-    else
+    int64_t grainSize = std::max<int64_t>(1, grain / each);
+    if (caller) {
+      Bound bound = bind(builder, loc, kernel, *captured);
+      callBack(builder, caller, bound, iterations,
+               threaded ? grainSize : iterations);
+    } else if (threaded) {
+      Bound bound = bind(builder, loc, kernel, *captured);
+      Type i64 = builder.getI64Type();
+      auto number = [&](int64_t value) -> Value {
+        return LLVM::ConstantOp::create(builder, loc, i64,
+                                        builder.getI64IntegerAttr(value));
+      };
+      Value count = number(iterations), by = number(grainSize);
+      LLVM::CallOp::create(
+          builder, loc, parallelFor(loc),
+          ValueRange{bound.function, bound.context, count, by});
+    } else
       callSerial(builder, loc, kernel, *captured, iterations);
     loop.erase();
     return true;
@@ -299,10 +320,39 @@ struct ParallelizePass
     return function;
   }
 
+  /// The address of a function over a range of iterations, and of its context.
+  struct Bound {
+    Value function, context;
+  };
+
+  /// The kernel call `caller` moves here and calls the loop.
+  static void callBack(OpBuilder &builder, lingon::KernelCallOp caller,
+                       Bound bound, int64_t iterations, int64_t grainSize) {
+    Location loc = caller.getLoc();
+    LLVMTypeConverter converter(builder.getContext());
+    SmallVector<Value> inputs(caller.getInputs());
+    SmallVector<int32_t> dtypes(caller.getDtypes());
+    size_t given = inputs.size();
+    for (auto [pointer, size] : {std::pair(bound.function, iterations),
+                                 std::pair(bound.context, grainSize)}) {
+      auto type = MemRefType::get({size}, builder.getI8Type());
+      Value descriptor = MemRefDescriptor::fromStaticShape(
+          builder, loc, converter, type, pointer);
+      inputs.push_back(
+          UnrealizedConversionCastOp::create(builder, loc, type, descriptor)
+              .getResult(0));
+      dtypes.insert(dtypes.begin() + given, kByte);
+    }
+    auto call = lingon::KernelCallOp::create(
+        builder, loc, TypeRange(), caller.getCallee(), inputs,
+        caller.getOutputs(), caller.getConfig(), dtypes, false, false);
+    (void)call;
+    caller.erase();
+  }
+
   /// Captured values travel in a struct on the stack; a thunk unpacks them.
-  void callThreaded(OpBuilder &builder, Location loc, func::FuncOp kernel,
-                    const SetVector<Value> &captured, int64_t iterations,
-                    int64_t grainSize) {
+  Bound bind(OpBuilder &builder, Location loc, func::FuncOp kernel,
+             const SetVector<Value> &captured) {
     MLIRContext *context = &getContext();
     LLVMTypeConverter converter(context);
     Type ptr = LLVM::LLVMPointerType::get(context);
@@ -338,7 +388,6 @@ struct ParallelizePass
     func::CallOp::create(module, loc, kernel, arguments);
     func::ReturnOp::create(module, loc);
 
-    LLVM::LLVMFuncOp runtime = parallelFor(loc);
     OpBuilder top(context);
     auto parent = builder.getInsertionBlock()
                       ->getParentOp()
@@ -362,12 +411,7 @@ struct ParallelizePass
     Value address =
         UnrealizedConversionCastOp::create(builder, loc, ptr, constant)
             .getResult(0);
-    Value count = LLVM::ConstantOp::create(
-        builder, loc, i64, builder.getI64IntegerAttr(iterations));
-    Value by = LLVM::ConstantOp::create(builder, loc, i64,
-                                        builder.getI64IntegerAttr(grainSize));
-    LLVM::CallOp::create(builder, loc, runtime,
-                         ValueRange{address, space, count, by});
+    return {address, space};
   }
 
   static Value toField(OpBuilder &builder, Location loc,

@@ -11,6 +11,10 @@
 // thousand times as long when both cores were busy). On other machines large
 // float and complex products go to BLAS.
 //
+// Two inputs more are a function and its context (lowering/passes/callbacks.h):
+// each thread computes whole rows and calls the function for them, while they
+// are in its cache.
+//
 // Both operands have one dtype, and so does the output but for two widening
 // cases: float16 and bfloat16 give float32, 8-bit integers may give 32-bit
 // ones. Integers wrap; booleans are combined by and, or.
@@ -93,6 +97,7 @@ struct Problem {
   int64_t m, n, k, batch;
   int64_t am, ak, bk, bn, cm, cn;
   Dims batchDims; // strides of a, b, c
+  bool serial = false;
 };
 
 /// Copies a batch x rows x cols operand between a strided and a dense layout.
@@ -347,6 +352,11 @@ template <class W, class S, class O> void runBatch(const Problem &p) {
   };
   int64_t work = p.m * p.n * p.k;
   // With fewer matrices than threads, or large ones, threads share a matrix.
+  if (p.serial) {
+    for (int64_t i = 0; i < p.batch; ++i)
+      one(i, false);
+    return;
+  }
   if (p.batch == 1 ||
       (p.batch < lingon_rt_num_threads() && work >= SerialWork)) {
     for (int64_t i = 0; i < p.batch; ++i)
@@ -439,9 +449,80 @@ void zeroOutput(const LingonBuffer &out, int dim, char *at, int64_t item) {
     zeroOutput(out, dim + 1, at + i * out.strides[dim] * item, item);
 }
 
-void dotGeneral(const LingonBuffer *bufs, int64_t, const int64_t *config,
+/// A function over ranges of iterations, each for an equal part of the output.
+struct Callback {
+  void (*function)(void *, int64_t, int64_t) = nullptr;
+  void *context = nullptr;
+  int64_t iterations = 0, grain = 1;
+
+  /// For the whole output.
+  void all() const {
+    if (function && iterations <= grain)
+      function(context, 0, iterations);
+    else if (function)
+      lingon_rt_parallel_for(function, context, iterations, grain);
+  }
+};
+
+/// Bytes of a part of the output that are to be in the cache when it is handed
+/// on, and the fewest rows of a part: its thread packs all of B.
+constexpr int64_t PartBytes = 1 << 19, PartRows = 64, ManyRows = 240;
+
+/// The product by rows, of which each part is handed on when it is done; false
+/// if that does not pay.
+bool productByRows(const Problem &p, BatchFn product, const Callback &then,
+                   int64_t inBytes, int64_t outBytes) {
+  const int64_t threads = lingon_rt_num_threads(), rows = p.batch * p.m;
+  if (p.m * p.n * p.k * p.batch < SerialWork ||
+      (rows % then.iterations && then.iterations % rows))
+    return false;
+  // Parts are whole iterations, and whole tiles.
+  const int64_t unit = maxOf<int64_t>(1, rows / then.iterations);
+  int64_t part = (p.m + threads - 1) / threads;
+  if (p.batch > 1) {
+    if (p.batch < threads || p.m % unit)
+      return false;
+    part = p.m;
+  } else {
+    while (part * p.n * outBytes > PartBytes && part >= 2 * ManyRows)
+      part = (part + 1) / 2;
+    part = roundUp(part, unit == 1 ? TileRows : unit);
+    if (part < PartRows && part < p.m)
+      return false;
+  }
+  const int64_t perMatrix = (p.m + part - 1) / part;
+  parallelFor(p.batch * perMatrix, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      int64_t matrix = i / perMatrix, first = i % perMatrix * part;
+      Problem q = p;
+      q.batch = 1;
+      q.serial = true;
+      q.m = minOf(part, p.m - first);
+      q.a = static_cast<const char *>(p.a) +
+            (p.batchDims.offset(0, matrix) + first * p.am) * inBytes;
+      q.b = static_cast<const char *>(p.b) +
+            p.batchDims.offset(1, matrix) * inBytes;
+      q.c = static_cast<char *>(p.c) +
+            (p.batchDims.offset(2, matrix) + first * p.cm) * outBytes;
+      product(q);
+      int64_t row = matrix * p.m + first;
+      then.function(then.context, row * then.iterations / rows,
+                    (row + q.m) * then.iterations / rows);
+    }
+  });
+  return true;
+}
+
+void dotGeneral(const LingonBuffer *bufs, int64_t nbufs, const int64_t *config,
                 int64_t) {
-  const LingonBuffer &lhs = bufs[0], &rhs = bufs[1], &out = bufs[2];
+  const LingonBuffer &lhs = bufs[0], &rhs = bufs[1], &out = bufs[nbufs - 1];
+  Callback then;
+  if (nbufs == 5) {
+    memcpy(&then.function, &bufs[2].data, sizeof(void *));
+    then.context = bufs[3].data;
+    then.iterations = bufs[2].shape[0];
+    then.grain = bufs[3].shape[0];
+  }
   int64_t nb = config[0], nk = config[1];
   const int64_t *lhsBatch = config + 2, *rhsBatch = lhsBatch + nb;
   const int64_t *lhsDepth = rhsBatch + nb, *rhsDepth = lhsDepth + nk;
@@ -471,9 +552,10 @@ void dotGeneral(const LingonBuffer *bufs, int64_t, const int64_t *config,
   p.batch = p.batchDims.total();
   if (p.m == 0 || p.n == 0 || p.batch == 0)
     return;
-  if (p.k == 0)
-    return zeroOutput(out, 0, static_cast<char *>(out.data),
-                      itemSize(out.dtype));
+  if (p.k == 0) {
+    zeroOutput(out, 0, static_cast<char *>(out.data), itemSize(out.dtype));
+    return then.all();
+  }
 
   BatchFn product =
       lhs.dtype == rhs.dtype ? productFor(lhs.dtype, out.dtype) : nullptr;
@@ -510,9 +592,13 @@ void dotGeneral(const LingonBuffer *bufs, int64_t, const int64_t *config,
     p.cm = p.n;
     p.cn = 1;
   }
+  if (then.function && outFits &&
+      productByRows(p, product, then, inBytes, outBytes))
+    return;
   product(p);
   if (!outFits)
     copyBytes(outBytes, out.data, c, batch, 2, rows, 1, cols, 1, false);
+  then.all();
 }
 
 } // namespace

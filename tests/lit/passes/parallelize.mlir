@@ -84,3 +84,58 @@ func.func @two(%o: memref<40x50xf32>, %v: f32) {
   }
   return
 }
+
+// A kernel that can call back gets a loop over the rows that it has made: the function with its
+// 1000 iterations, and its context. The loop keeps to the row of its iteration.
+// CHECK-LABEL: func.func @rows(
+// CHECK-NOT:     lingon_rt_parallel_for
+// CHECK:         lingon.kernel_call "k" ins(%{{[^:]*}} : memref<4xf32>, memref<1000xi8>, memref<{{[0-9]+}}xi8>)
+// CHECK-SAME:      dtypes = array<i32: 13, 3, 3, 13>
+// CHECK-NOT:     lingon_rt_parallel_for
+// CHECK:         return
+func.func @rows(%x: memref<4xf32>, %o: memref<1000x70xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = arith.constant 1000 : index
+  %c70 = arith.constant 70 : index
+  lingon.kernel_call "k" ins(%x : memref<4xf32>) outs(%o : memref<1000x70xf32>) {dtypes = array<i32: 13, 13>, lingon.calls_back}
+  scf.parallel (%i) = (%c0) to (%n) step (%c1) {
+    scf.for %j = %c0 to %c70 step %c1 {
+      %v = memref.load %o[%i, %j] : memref<1000x70xf32>
+      memref.store %v, %o[%i, %j] : memref<1000x70xf32>
+    }
+    scf.reduce
+  }
+  return
+}
+
+// Not if another row is read, or if the loop writes what the kernel reads.
+// CHECK-LABEL: func.func @other_rows(
+// CHECK:         lingon.kernel_call "k" ins(%{{[^:]*}} : memref<1000x70xf32>)
+// CHECK:         lingon_rt_parallel_for
+// CHECK:         lingon.kernel_call "k" ins(%{{[^:]*}} : memref<1000x70xf32>)
+// CHECK:         lingon_rt_parallel_for
+func.func @other_rows(%x: memref<1000x70xf32>, %o: memref<1000x70xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = arith.constant 1000 : index
+  %c70 = arith.constant 70 : index
+  %a = memref.alloc() : memref<1000x70xf32>
+  lingon.kernel_call "k" ins(%x : memref<1000x70xf32>) outs(%a : memref<1000x70xf32>) {dtypes = array<i32: 13, 13>, lingon.calls_back}
+  scf.parallel (%i) = (%c0) to (%n) step (%c1) {
+    scf.for %j = %c0 to %c70 step %c1 {
+      %v = memref.load %a[%c0, %j] : memref<1000x70xf32>
+      memref.store %v, %o[%i, %j] : memref<1000x70xf32>
+    }
+    scf.reduce
+  }
+  lingon.kernel_call "k" ins(%x : memref<1000x70xf32>) outs(%a : memref<1000x70xf32>) {dtypes = array<i32: 13, 13>, lingon.calls_back}
+  scf.parallel (%i) = (%c0) to (%n) step (%c1) {
+    scf.for %j = %c0 to %c70 step %c1 {
+      %v = memref.load %a[%i, %j] : memref<1000x70xf32>
+      memref.store %v, %x[%i, %j] : memref<1000x70xf32>
+    }
+    scf.reduce
+  }
+  return
+}
