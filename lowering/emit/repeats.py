@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .completion import completed
 from .registry import ELEMENTWISE, KERNELS, LOOPING, PARTS, READS, UPDATES, VIEWS
 
 __all__ = ["Repeats"]
@@ -39,10 +40,12 @@ class Run:
     `inputs` are the variables that each reads from outside, in the order of first use.
     """
 
-    __slots__ = ("inputs", "size", "starts")
+    __slots__ = ("inputs", "region", "size", "starts")
 
     def __init__(self, starts: list[int], size: int, inputs: list[list[Any]]):
         self.starts, self.size, self.inputs = starts, size, inputs
+        # Of all equations that are equal to those a period before, where periods follow one another.
+        self.region: tuple[int, int] | None = None
 
     @property
     def equations(self) -> list[range]:
@@ -199,14 +202,21 @@ class Repeats:
         """The equations of `jaxpr` that matter, with repeated ones taken together."""
         if len(eqns) < 2 or sum([self.about(e).weight for e in eqns]) <= LEAST_SAVING:
             return eqns
-        return _Jaxpr(self, jaxpr, eqns).rewritten()
+        search = _Jaxpr(self, jaxpr, eqns)
+        runs = search.runs()
+        longer = search.completed(runs)
+        if longer is not None:
+            search = _Jaxpr(self, jaxpr, longer)
+            runs = search.runs()
+        return search.rewritten(runs) or eqns
 
 
 class _Jaxpr:
     """The search in one jaxpr."""
 
     def __init__(self, known: Repeats, jaxpr: Any, eqns: list[Any]):
-        self.given, self.known = eqns, known
+        self.known = known
+        self.short: list[Run] = []  # what would be two periods, were little not missing
         self.front, eqns = _parts_of_arguments(eqns)
         self.eqns = eqns
         numbers = [known.number(e) for e in eqns]
@@ -232,10 +242,24 @@ class _Jaxpr:
             if getattr(atom, "val", _MISSING) is _MISSING:
                 self.last[atom] = len(eqns)
 
-    def rewritten(self) -> list[Any]:
-        """The equations, with one loop or several calls in the place of those that are repeated."""
+    def completed(self, runs: list[Run]) -> list[Any] | None:
+        """The equations with those that are missing in the first and last periods, if any are."""
+        out = list(self.eqns)
+        first = len(out)
+        for run in sorted([*runs, *self.short], key=lambda run: -run.starts[0]):
+            if run.region is None or run.region[1] > first:
+                continue
+            changed = completed(self, *run.region, run.size)
+            if changed is not None and changed[1] <= first:
+                first, stop, instead = changed
+                out[first:stop] = instead
+        return self.front + out if len(out) > len(self.eqns) else None
+
+    def rewritten(self, runs: list[Run]) -> list[Any]:
+        """The equations, with one loop or several calls in the place of those that are repeated; none
+        if nothing is."""
         made: dict[int, tuple[int, list[Any]]] = {}  # start -> stop, what is emitted instead
-        for run in self._runs():
+        for run in runs:
             loop = self._loop(run)
             if loop is not None:
                 made[run.starts[0]] = run.starts[-1] + run.size, [loop]
@@ -244,7 +268,7 @@ class _Jaxpr:
                 for start, calls in zip(part.starts, self._calls(part), strict=True):
                     made[start] = start + part.size, calls
         if not made:
-            return self.given
+            return []
         out = self.front
         at = 0
         for start in sorted(made):
@@ -259,22 +283,19 @@ class _Jaxpr:
     def _periods(self) -> list[int]:
         """Likely distances between repetitions, the shortest first."""
         numbers = self.numbers
-        places: dict[Any, list[int]] = defaultdict(list)
+        around: dict[Any, list[int]] = defaultdict(list)
+        alone: dict[Any, list[int]] = defaultdict(list)
         for at, loop in enumerate(self.looping):
             if loop:
-                key = (
-                    tuple(numbers[max(0, at - _CONTEXT) : at]),
-                    tuple(numbers[at : at + _CONTEXT]),
-                )
-                places[key].append(at)
-        votes: Counter[int] = Counter()
-        for found in places.values():
-            for k in range(1, min(_NEXT, len(found) - 1) + 1):
-                votes.update([b - a for a, b in zip(found, found[k:], strict=False)])
-        likely = sorted(votes, key=lambda p: (-votes[p] * p, p))
-        return sorted(likely[:_CANDIDATES])
+                around[(0, *numbers[at : at + _CONTEXT])].append(at)
+                around[(1, *numbers[max(0, at - _CONTEXT) : at + 1])].append(at)
+                alone[numbers[at]].append(at)
+        found = {*_distances(around, _CANDIDATES), *_distances(alone, _CANDIDATES // 2)}
+        # Of two periods the second one may lack an equation.
+        found.update([p[1] - p[0] + 1 for p in alone.values() if len(p) == 2])
+        return sorted(found)[: 2 * _CANDIDATES]
 
-    def _runs(self) -> list[Run]:
+    def runs(self) -> list[Run]:
         """Disjoint runs of equal periods, the most saving ones, and what else occurs several times."""
         found: list[Run] = []
         enough = sum(self.weights) // 2
@@ -327,12 +348,19 @@ class _Jaxpr:
             first = at
             while at < count and numbers[at] == numbers[at - period]:
                 at += 1
-            if at - first >= period and any(self.looping[first : first + period]):
+            if not any(self.looping[first : first + period]):
+                continue
+            if at - first >= period:
                 out += self._cut(first - period, at, period)
+            elif at - first >= period * 3 // 4:
+                run = Run([first - period], period, [[]])
+                run.region = first - period, at
+                self.short.append(run)
         return out
 
     def _cut(self, start: int, stop: int, period: int) -> list[Run]:
         """Periods of the equations from `start` to `stop`, of which each equals the one before."""
+        region = start, stop
         start += self._phase(start, stop, period)
         kernels = sum([each.kernels for each in self.about[start : start + period]])
         if kernels < KERNELS_OF_LARGE and self._alive(start, stop, period)[0] > LARGE:
@@ -352,6 +380,8 @@ class _Jaxpr:
             run.inputs.append(read)
             start += period
         out.append(run)
+        for run in out:
+            run.region = region
         return [run for run in out if run.starts and self._saved(run) >= LEAST_SAVING]
 
     def _parts(self, run: Run) -> list[Run]:
@@ -556,6 +586,15 @@ class _Jaxpr:
     @staticmethod
     def _aval_of(variable: Any) -> Any:
         return tuple(variable.aval.shape), variable.aval.dtype
+
+
+def _distances(places: dict[Any, list[int]], most: int) -> list[int]:
+    """The distances between places of the same kind by which most is repeated."""
+    votes: Counter[int] = Counter()
+    for found in places.values():
+        for k in range(1, min(_NEXT, len(found) - 1) + 1):
+            votes.update([b - a for a, b in zip(found, found[k:], strict=False)])
+    return sorted(votes, key=lambda p: (-votes[p] * p, p))[:most]
 
 
 def _updates(eqn: Any, given: Sequence[Any]) -> bool:

@@ -401,3 +401,40 @@ def test_functions_that_call_functions_twice():
     assert functions(text)[0] < 14 and len(text.splitlines()) < 1500
     got = np.asarray(lingon.jit(f)(W, X))
     assert np.isfinite(got).all()
+
+
+# ---- ends of a run -----------------------------------------------------------------------------
+
+
+def mixed(count):
+    """The last step computes one value that nothing reads, which is removed."""
+
+    def f(x, y):
+        for i in range(count):
+            x = jnp.sin(x) * y + jnp.maximum(y - x, 0.1)
+            y = y * 0.99
+            if i % 10 == 9:
+                x = x - jnp.mean(x)
+        return x
+
+    return f
+
+
+@pytest.mark.parametrize("count", [20, 50, 53])
+def test_a_last_period_that_lacks_an_equation(count):
+    a, b = np.abs(normal(40)) + 0.1, np.abs(normal(40, seed=1)) + 0.1
+    text = text_of(mixed(count), a, b)
+    assert text.count("linalg.generic") < 16 and "scf.for" in text
+    same(mixed(count), a, b, tolerance=1e-4)
+
+
+def test_a_first_layer_without_a_gradient_of_its_input():
+    def loss(p, x):
+        for w, b, v in p:
+            x = x - jnp.mean(x, axis=1, keepdims=True)
+            x = x / jnp.sqrt(jnp.mean(x * x, axis=1, keepdims=True) + 1e-5)
+            x = x + jnp.tanh(jnp.tanh(x @ w + b) @ v)
+        return jnp.sum(x * x)
+
+    same(lingon.grad(loss), parameters(6), X, tolerance=1e-3)
+    same(lingon.grad(loss, argnums=(0, 1)), parameters(6), X, tolerance=1e-3)
