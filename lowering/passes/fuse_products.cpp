@@ -95,13 +95,25 @@ struct Group {
     return llvm::any_of(value.getUsers(),
                         [&](Operation *user) { return !hasOp(user); });
   }
-  /// Bytes that are never stored as a whole.
+  /// Bytes that are never stored as a whole, of what lies between two calls.
+  /// What is computed from the last call needs no blocks: the kernel calls it.
   int64_t savedBytes() const {
     int64_t bytes = 0;
-    for (const Member &member : members)
-      for (Value result : member.op->getResults())
-        if (!isExternal(result))
+    DenseSet<Value> between;
+    for (const Member &member : llvm::reverse(members)) {
+      ResultRange results = member.op->getResults();
+      bool needed = isa<lingon::KernelCallOp>(member.op) ||
+                    llvm::any_of(results, [&](Value result) {
+                      return between.contains(result);
+                    });
+      for (Value result : results)
+        if (between.contains(result) && !isExternal(result))
           bytes += tensorBytes(result);
+      if (needed)
+        for (Value value : usedValues(member.op))
+          if (has(value))
+            between.insert(value);
+    }
     return bytes;
   }
 };
@@ -321,8 +333,9 @@ int64_t ProductFuser::rowsOf(const Group &group) {
   return rows;
 }
 
-/// Whether what is not written and read again is more than the operands that
-/// all blocks of rows share, which are packed again for each block.
+/// Whether what is not written and read again takes longer than to read and
+/// pack, for each block again, the operands that blocks of rows share: an
+/// element of those takes as long as two bytes.
 bool ProductFuser::worthwhile(const Group &group) {
   int64_t shared = 0;
   for (const Member &member : group.members) {
@@ -330,13 +343,21 @@ bool ProductFuser::worthwhile(const Group &group) {
     if (!call)
       continue;
     SmallVector<ArrayRef<int64_t>> loops = parallelLoops(call);
-    for (auto [number, input] : llvm::enumerate(call.getInputs()))
-      if (loops[member.loops.back()][number] < 0)
-        shared += cast<RankedTensorType>(input.getType()).getNumElements();
+    for (auto [number, input] : llvm::enumerate(call.getInputs())) {
+      if (loops[member.loops.back()][number] >= 0)
+        continue;
+      int64_t elements =
+          cast<RankedTensorType>(input.getType()).getNumElements();
+      for (auto [axis, loop] : llvm::enumerate(member.loops))
+        if (axis + 1 == member.loops.size())
+          elements *= llvm::divideCeil(group.extents[axis], rowsOf(group));
+        else if (loops[loop][number] < 0)
+          elements *= group.extents[axis];
+      shared += elements;
+    }
   }
-  int64_t blocks = llvm::divideCeil(group.extents.back(), rowsOf(group)),
-          saved = group.savedBytes();
-  return saved >= leastBytes && saved >= shared * blocks;
+  int64_t saved = group.savedBytes();
+  return saved >= leastBytes && saved >= 2 * shared;
 }
 
 /// Moves what depends on the group behind its last member. False if that would
