@@ -397,10 +397,9 @@ class _Jaxpr:
             and numbers[after + length] == numbers[first + length]
         ):  # fmt: skip
             length += 1
-        # Somewhere in the last quarter of what comes once more, where little is alive.
-        alive = self._alive(first, after, size)
-        cuts = range(max(1, length - length // 4), length + 1)
-        cut = min(cuts, key=lambda c: (alive[c], -c), default=0)
+        # Somewhere in the second half of what comes once more.
+        cuts = range(max(1, length // 2), length + 1)
+        cut = min(cuts, key=lambda c: (self._torn(first + c), -c), default=0)
         if sum(self.weights[first : first + cut]) < LEAST_SAVING or cut == size:
             return [run]
         head = self._grouped([*run.starts, after], cut)
@@ -418,6 +417,22 @@ class _Jaxpr:
         around = self._alive(start, stop, period)[:steps]
         least = min(around)
         return 0 if around[0] <= 1.25 * least else around.index(least)
+
+    def _torn(self, cut: int) -> int:
+        """Bytes that a cut in front of an equation makes loops read again which would be one without it:
+        what is between the kernels around the cut may be one loop."""
+        first = stop = cut
+        while first > 0 and not self.about[first - 1].kernels:
+            first -= 1
+        while stop < len(self.eqns) and not self.about[stop].kernels:
+            stop += 1
+        crossing = {
+            atom
+            for reads in self.reads[cut:stop]
+            for atom in reads
+            if first <= self.made.get(atom, (-1, 0))[0] < cut
+        }
+        return sum([_bytes(v.aval) for v in crossing])
 
     def _alive(self, start: int, stop: int, period: int) -> list[int]:
         """Bytes that are alive in front of each equation of the second period from `start` on, but for
@@ -515,14 +530,25 @@ class _Jaxpr:
                     if self.last.get(v, -1) >= start + size:
                         outs.add((at, number))
                         break
-            if (at, 0) in outs and eqns[first + at].primitive.name in VIEWS:
-                outs.discard((at, 0))
+            eqn = eqns[first + at]
+            needed = [n for n in range(len(eqn.outvars)) if (at, n) in outs]
+            if needed and self._shown(eqn, needed):
+                outs.difference_update([(at, n) for n in needed])
                 again.append(at)
-                for atom in eqns[first + at].invars:
-                    place = self.made.get(atom, (-1, 0)) if not hasattr(atom, "val") else (-1, 0)
+                for atom in self.reads[first + at]:
+                    place = self.made.get(atom, (-1, 0))
                     if place[0] >= first:
                         outs.add((place[0] - first, place[1]))
         return sorted(outs), again[::-1]
+
+    @staticmethod
+    def _shown(eqn: Any, needed: list[int]) -> bool:
+        """Whether those results of `eqn` are there once its operand is, and that is not much more."""
+        name = eqn.primitive.name
+        if name in PARTS:
+            parts = sum([_bytes(eqn.outvars[n].aval) for n in needed])
+            return _bytes(eqn.invars[0].aval) <= 2 * parts
+        return name in VIEWS
 
     # ---- loops -------------------------------------------------------------------------------
 

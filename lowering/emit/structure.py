@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
+from .groups import cheap
 from .registry import emits
-from .types import tensor_type
+from .scalar import ScalarBuilder
+from .types import element_type, tensor_type
 from .values import IOTA, SPLAT, TENSOR, VIEW, Value
 
 __all__ = ["insert_slice"]
 
 # A concatenation of concatenations takes over the parts of those that have no more than so many.
 MOST_PARTS = 4
+# A concatenation of so many parts, each of one value, is chosen from by position.
+MOST_CHOICES = 4
 
 
 @emits("copy", "copy_p", "stop_gradient", "sharding_constraint", views=True)
@@ -249,7 +255,7 @@ def _slice(ctx, eqn, operand):
     return extract_slice(ctx, operand, p["start_indices"], sizes, p["strides"])
 
 
-@emits("split")
+@emits("split", parts=True)
 def _split(ctx, eqn, operand):
     axis, start, parts = eqn.params["axis"], 0, []
     for size in eqn.params["sizes"]:
@@ -275,6 +281,8 @@ def concatenated(ctx, operands: Sequence[Value], axis: int, shape: tuple[int, ..
     if len(operands) == 1:
         return operands[0]
     t = operands[0].type
+    if len(operands) <= MOST_CHOICES and all(v.kind == SPLAT for v in operands):
+        return _chosen(ctx, operands, axis, shape)
     for v in operands:
         ctx.tensor(v)
     operands = _flat(ctx, operands, axis)
@@ -288,6 +296,26 @@ def concatenated(ctx, operands: Sequence[Value], axis: int, shape: tuple[int, ..
     # A value of its own for each part: what the operands are outside of a region may change.
     result.parts = axis, [ctx.part(v) for v in operands]
     return result
+
+
+def _chosen(ctx, operands: Sequence[Value], axis: int, shape: tuple[int, ...]) -> Value:
+    """A concatenation of parts without different elements: the position says which."""
+    t = operands[0].type
+    position = ctx.iota(shape, _position(shape[axis]), axis)
+
+    def compute(b: ScalarBuilder, xs: list[str]) -> str:
+        at, *rest = xs
+        chosen, end = rest[-1], shape[axis]
+        for x, v in zip(rest[-2::-1], operands[:0:-1], strict=True):
+            end -= v.shape[axis]
+            register = position.type.register
+            before = b.cmpi("slt", at, b.const(end, register), register)
+            chosen = b.select(before, x, chosen, t.register)
+        return chosen
+
+    return ctx.elementwise(
+        compute, [position, *[ctx.view(v, shape, ()) for v in operands]], shape, t
+    )
 
 
 def _flat(ctx, operands: Sequence[Value], axis: int) -> list[Value]:
@@ -355,10 +383,38 @@ def _pad(ctx, eqn, operand, fill):
         part = extract_slice(ctx, operand, starts, sizes)
     if operand.kind == SPLAT and operand.name == background.name:
         return background
+    if operand.kind == SPLAT and all(s == 1 for s in strides):
+        return _framed(ctx, part, fill, shape, offsets)
     result = insert_slice(ctx, part, background, offsets, strides)
     if all(s == 1 for s in strides):
         result.parts = _padded_parts(ctx, part, fill, shape, offsets)
     return result
+
+
+def _framed(ctx, part: Value, fill: Value, shape: tuple[int, ...], offsets: Sequence[int]) -> Value:
+    """A padded array without different elements: the position says whether it is inside."""
+    t = part.type
+    padded = [d for d, size in enumerate(shape) if part.shape[d] != size]
+
+    def compute(b: ScalarBuilder, xs: list[str]) -> str:
+        x, outside, *positions = xs
+        inside = []
+        for d, at in zip(padded, positions, strict=True):
+            register = element_type(_position(shape[d])).register
+            at = b.binary("arith.subi", at, b.const(offsets[d], register), register)
+            inside.append(b.cmpi("ult", at, b.const(part.shape[d], register), register))
+        while len(inside) > 1:
+            inside.append(b.binary("arith.andi", inside.pop(), inside.pop(), "i1"))
+        return b.select(inside[0], x, outside, t.register)
+
+    positions = [ctx.iota(shape, _position(shape[d]), d) for d in padded]
+    operands = [ctx.view(part, shape, ()), ctx.view(fill, shape, ()), *positions]
+    return cheap(ctx, compute, operands, shape, t)
+
+
+def _position(extent: int) -> np.dtype:
+    """An integer that counts so far."""
+    return np.dtype("int32" if extent < 2**31 else "int64")
 
 
 def _padded_parts(
