@@ -184,6 +184,15 @@ def _numpy_aval(x: Any) -> ShapedArray:
     return ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype))
 
 
+def _generic_aval(x: Any) -> ShapedArray:
+    """The aval of a NumPy scalar."""
+    key = (type(x), dtypes.canonicalize_dtype(x.dtype))
+    aval = _python_aval.get(key)
+    if aval is None:
+        aval = _python_aval[key] = _numpy_aval(x)
+    return aval
+
+
 for _t in (bool, float, complex):
     aval_of_type[_t] = _scalar_aval
 aval_of_type[int] = _int_aval
@@ -201,8 +210,8 @@ def get_aval(x: Any) -> Any:
         return f(x)
     # before the base classes: NumPy's double is a Python float, but not weakly typed
     if isinstance(x, np.generic):
-        aval_of_type[t] = _numpy_aval
-        return _numpy_aval(x)
+        aval_of_type[t] = _numpy_aval if t is np.void else _generic_aval
+        return aval_of_type[t](x)  # type: ignore[return-value]
     for base in t.__mro__[1:]:
         f = aval_of_type.get(base)
         if f is None:

@@ -90,12 +90,11 @@ _default_64 = {
 
 def canonicalize_dtype(dtype: Any) -> Any:
     """The dtype that is really used: 64-bit types become 32-bit ones unless x64 is enabled."""
-    if isinstance(dtype, ExtendedDType):
-        return dtype
-    dt = np.dtype(dtype)
-    if not config.x64_enabled():
-        return _64_TO_32.get(dt, dt)
-    return dt
+    if not isinstance(dtype, np.dtype):
+        if isinstance(dtype, ExtendedDType):
+            return dtype
+        dtype = np.dtype(dtype)
+    return dtype if config.x64_enabled() else _64_TO_32.get(dtype, dtype)
 
 
 def check_user_dtype(dtype: Any, name: str = "dtype") -> np.dtype:

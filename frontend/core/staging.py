@@ -87,6 +87,7 @@ class JaxprTrace(Trace):
         self.alive = True
         self._const_vars: dict[int, Var] = {}
         self._const_values: list[Any] = []
+        self._results: dict[tuple, Any] = {}
 
     def new_arg(self, aval: AbstractValue) -> JaxprTracer:
         """A tracer for the next input."""
@@ -122,10 +123,27 @@ class JaxprTrace(Trace):
     def default_process(self, primitive: Primitive, args: Sequence[Any], params: dict) -> Any:
         """Add an equation and return tracers for its results."""
         atoms = [self.atom(a) for a in args]
-        out = primitive.abstract_eval(*[a.aval for a in atoms], **params)
+        avals = tuple([a.aval for a in atoms])
+        out = self._result_avals(primitive, avals, params)
         if state.check_vma:
-            out = varying(primitive, [a.aval for a in atoms], out, params)
+            out = varying(primitive, avals, out, params)
         return self.emit(primitive, atoms, out, params)
+
+    def _result_avals(self, primitive: Primitive, avals: tuple, params: dict) -> Any:
+        """What `primitive.abstract_eval` says, asked once for equations that are alike."""
+        if primitive.axis_names is not None or primitive.effects is not None:
+            return primitive.abstract_eval(*avals, **params)
+        key = (primitive, config.x64_enabled(), avals, *params.items())
+        try:
+            out = self._results.get(key)
+        except TypeError as e:
+            if "unhashable" not in str(e):
+                raise
+            return primitive.abstract_eval(*avals, **params)
+        if out is None:
+            out = primitive.abstract_eval(*avals, **params)
+            self._results[key] = out = tuple(out) if primitive.multiple_results else out
+        return out
 
     def emit(self, primitive: Primitive, atoms: list[Atom], out: Any, params: dict) -> Any:
         """Add an equation whose result avals are known."""
