@@ -27,15 +27,17 @@ struct ComputeInPlacePass
 
   void runOnOperation() override {
     func::FuncOp function = getOperation();
-    if (function.isExternal() || !function.getBody().hasOneBlock())
-      return;
-    Block &block = function.getBody().front();
-    SmallVector<memref::AllocOp> temporaries(block.getOps<memref::AllocOp>());
-    // The last ones first: a chain ends up in one buffer.
-    DenseSet<Operation *> erased;
-    for (memref::AllocOp temporary : llvm::reverse(temporaries))
-      if (!erased.contains(temporary))
-        place(temporary, block, erased);
+    SetVector<Block *> blocks;
+    function.walk([&](memref::AllocOp op) { blocks.insert(op->getBlock()); });
+    for (Block *block : blocks) {
+      SmallVector<memref::AllocOp> temporaries(
+          block->getOps<memref::AllocOp>());
+      // The last ones first: a chain ends up in one buffer.
+      DenseSet<Operation *> erased;
+      for (memref::AllocOp temporary : llvm::reverse(temporaries))
+        if (!erased.contains(temporary))
+          place(temporary, *block, erased);
+    }
   }
 
 private:
@@ -97,7 +99,8 @@ private:
   static bool begins(Value made, Operation *last, Block &block) {
     auto alloc = made.getDefiningOp<memref::AllocOp>();
     if (!(alloc ? alloc->getBlock() == &block
-                : lingon::isEntryArgument(made)) ||
+                : lingon::isEntryArgument(made) && block.isEntryBlock() &&
+                      isa<func::FuncOp>(block.getParentOp())) ||
         !lingon::staysLocal(made) || !isOverwritten(made, last))
       return false;
     SetVector<Operation *> users;

@@ -30,7 +30,7 @@ struct StackBuffersPass
     registry.insert<memref::MemRefDialect>();
   }
   Option<int64_t> parallelBytes{
-      *this, "parallel-bytes", llvm::cl::init(160 * 1024),
+      *this, "parallel-bytes", llvm::cl::init(512 * 1024),
       llvm::cl::desc("bytes in the body of one parallel loop, at most")};
   Option<int64_t> smallBytes{
       *this, "small-bytes", llvm::cl::init(256),

@@ -66,3 +66,12 @@ def test_results_that_are_used_besides():
 
     for got, want in zip(lingon.jit(f(lnp))(a, b, c), jax.jit(f(jnp))(a, b, c), strict=True):
         np.testing.assert_allclose(got, want, rtol=2e-4, atol=2e-4)
+
+
+def test_attention_runs_on_all_threads():
+    """A block's scores and probabilities are one buffer, on the stack of its thread."""
+    args = operands(8, 512, 64)
+    lowered = lingon.jit(attention(lingon, lnp, False)).lower(*args)
+    assert "lingon_rt_parallel_for" in lowered.compile().as_text("loops")
+    assert not [r for r in lowered.why() if r.kind == "serial loop"]
+    assert lowered.compile().memory_analysis().temp_size_in_bytes < 1 << 18

@@ -94,3 +94,25 @@ func.func @refused(%x: memref<8x8xf32>, %o1: memref<8x8xf32>, %o2: memref<8x8xf3
   lingon.kernel_call "k" ins(%c : memref<8x8xf32>) outs(%o4 : memref<8x8xf32>) {dtypes = array<i32: 13, 13>}
   return
 }
+
+// In the body of a loop, too.
+// CHECK-LABEL: func.func @body
+// CHECK:         scf.forall
+// CHECK:           memref.alloc
+// CHECK-NOT:       memref.alloc
+// CHECK:           return
+func.func @body(%x: memref<8x8xf32>, %out: memref<4x8x8xf32>) {
+  scf.forall (%i) in (4) {
+    %a = memref.alloc() : memref<8x8xf32>
+    lingon.kernel_call "k" ins(%x : memref<8x8xf32>) outs(%a : memref<8x8xf32>) {dtypes = array<i32: 13, 13>}
+    %b = memref.alloc() : memref<8x8xf32>
+    linalg.generic {indexing_maps = [#both, #both], iterator_types = ["parallel", "parallel"]} ins(%a : memref<8x8xf32>) outs(%b : memref<8x8xf32>) {
+    ^bb0(%in: f32, %o: f32):
+      %0 = arith.negf %in : f32
+      linalg.yield %0 : f32
+    }
+    %to = memref.subview %out[%i, 0, 0] [1, 8, 8] [1, 1, 1] : memref<4x8x8xf32> to memref<8x8xf32, strided<[8, 1], offset: ?>>
+    lingon.kernel_call "k" ins(%b : memref<8x8xf32>) outs(%to : memref<8x8xf32, strided<[8, 1], offset: ?>>) {dtypes = array<i32: 13, 13>}
+  }
+  return
+}

@@ -4,19 +4,19 @@
 // CHECK-NEXT:    memref.alloca() {alignment = 64 : i64} : memref<4xf32>
 // CHECK:         scf.parallel
 // CHECK:           memref.alloca() {alignment = 64 : i64} : memref<1000xf32>
-// CHECK:           memref.alloc() : memref<100000xf32>
+// CHECK:           memref.alloc() : memref<200000xf32>
 // CHECK:         scf.for
 // CHECK-NOT:       memref.alloc
 // CHECK:         memref.alloc() : memref<1000xf32>
-func.func @f(%x: memref<100000xf32>, %v: f32) {
+func.func @f(%x: memref<200000xf32>, %v: f32) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c8 = arith.constant 8 : index
   scf.parallel (%i) = (%c0) to (%c8) step (%c1) {
     %row = memref.alloc() : memref<1000xf32>
-    %large = memref.alloc() : memref<100000xf32>
+    %large = memref.alloc() : memref<200000xf32>
     memref.store %v, %row[%i] : memref<1000xf32>
-    memref.store %v, %large[%i] : memref<100000xf32>
+    memref.store %v, %large[%i] : memref<200000xf32>
     scf.reduce
   }
   scf.for %i = %c0 to %c8 step %c1 {
