@@ -264,6 +264,17 @@ class Builder:
         half = k >> 1
         return (x * self.power_of_two(half)) * self.power_of_two(k - half)
 
+    def scale_down(self, x: Value, k: Value) -> Value:
+        """The same of a positive x not far from 1, where the result is finite.
+
+        A product that is subnormal costs a hundred cycles. Here it is made of its bits, which are
+        the integer that it is a multiple of the least number with.
+        """
+        bits, one = self.bits(x) + (k << self.mantissa), self.const(2.0**self.mantissa)
+        units = self.from_bits(bits + ((self.bias - 1 + self.mantissa) << self.mantissa))
+        small = self.bits(units + one) - self.bits(one)
+        return self.from_bits(self.select(bits < (1 << self.mantissa), small, bits))
+
 
 def _has_value(*values: Any) -> bool:
     return any(isinstance(v, Value) for v in values)

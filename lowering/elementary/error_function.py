@@ -54,7 +54,7 @@ def erfc_(b: Builder, x: Value) -> Value:
     size = b.abs(x)
     zero = size > ERFC_BOUND[b.float]
     p, k = _erfc_large(b, b.select(zero, 1.0, size))
-    tail = b.select(zero, 0.0, b.scale(p, k))
+    tail = b.select(zero, 0.0, b.scale_down(p, k))
     large = b.select(x < 0.0, 2.0 - tail, tail)
     small = 1.0 - _erf_small(b, x)
     return b.select(b.both(x < 0.75, x > -1.0), small, b.select(x.isnan(), x, large))

@@ -10,6 +10,11 @@ LN2 = {
     "f32": (float.fromhex("0x1.62e400p-1"), float.fromhex("0x1.7f7d1cf79abcap-20")),
     "f64": (float.fromhex("0x1.62e42fefa3000p-1"), float.fromhex("0x1.3de6af278ece6p-42")),
 }
+# the greatest numbers with a finite exponential
+_GREATEST = {
+    "f32": float.fromhex("0x1.62e42ep+6"),
+    "f64": float.fromhex("0x1.62e42fefa39efp+9"),
+}
 LOG2E = float.fromhex("0x1.71547652b82fep+0")
 
 
@@ -52,21 +57,29 @@ def below(b: Builder, x: Value, low: float) -> tuple[Value, Value]:
     return gone, b.select(gone, 0.0, x)
 
 
+def finite(b: Builder, x: Value, greatest: float, result: Value) -> Value:
+    """`result`, but infinity where x is above `greatest`, and NaN where it is NaN."""
+    return b.select(x <= greatest, result, x + INF)
+
+
 def exp_(b: Builder, x: Value) -> Value:
-    low, high = exp_range(b)
+    low, _ = exp_range(b)
     zero, inner = below(b, x, low)
-    _, k, r, _ = exp_parts(b, b.select(inner > high, high, inner))
-    return b.select(zero, 0.0, b.scale(exp_reduced(b, r), k))
+    _, k, r, _ = exp_parts(b, inner)
+    result = finite(b, x, _GREATEST[b.float], b.scale_down(exp_reduced(b, r), k))
+    return b.select(zero, 0.0, result)
 
 
 def exp2_(b: Builder, x: Value) -> Value:
-    low, high = {"f32": (-151.0, 129.0), "f64": (-1076.0, 1025.0)}[b.float]
-    zero, inner = below(b, x, low)
-    inner = b.select(inner > high, high, inner)
+    zero, inner = below(b, x, {"f32": -151.0, "f64": -1076.0}[b.float])
     n, k = b.round_to_int(inner)
     r = inner - n
     q = b.horner(r, coefficients(f"EXP2_{b.float.upper()}"))
-    return b.select(zero, 0.0, b.scale(b.fma(r, q, 1.0), k))
+    # The greatest number below the power of two that overflows.
+    greatest = (1 << (b.mantissa + 1)) - 1
+    greatest = greatest * 2.0 ** (b.bias.bit_length() - b.mantissa - 1)
+    result = finite(b, x, greatest, b.scale_down(b.fma(r, q, 1.0), k))
+    return b.select(zero, 0.0, result)
 
 
 def expm1_(b: Builder, x: Value) -> Value:
