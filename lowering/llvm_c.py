@@ -62,6 +62,7 @@ _FUNCTIONS: dict[str, tuple[object, tuple[object, ...]]] = {
     "LLVMAddCallSiteAttribute": (None, (c_void_p, c_uint, c_void_p)),
     "LLVMGetInstructionParent": (c_void_p, (c_void_p,)),
     "LLVMCountBasicBlocks": (c_uint, (c_void_p,)),
+    "LLVMCountParams": (c_uint, (c_void_p,)),
     "LLVMWriteBitcodeToMemoryBuffer": (c_void_p, (c_void_p,)),
     "LLVMParseBitcodeInContext2": (c_int, (c_void_p, c_void_p, _OUT)),
     "LLVMRunPasses": (c_void_p, (c_void_p, c_char_p, c_void_p, c_void_p)),

@@ -57,12 +57,16 @@ struct AddEntryPass
 
   void markArguments(LLVM::LLVMFuncOp main) {
     auto unit = UnitAttr::get(&getContext());
+    SmallVector<DictionaryAttr> all; // one by one takes quadratic time
     for (unsigned i = 0, n = main.getNumArguments(); i < n; ++i) {
-      if (!main.removeArgAttr(i, StringAttr::get(&getContext(), kMayAlias)))
-        main.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(), unit);
-      if (!main.getArgAttr(i, LLVM::LLVMDialect::getNonNullAttrName()))
-        main.setArgAttr(i, LLVM::LLVMDialect::getNonNullAttrName(), unit);
+      NamedAttrList attributes(main.getArgAttrDict(i));
+      if (!attributes.erase(kMayAlias))
+        attributes.set(LLVM::LLVMDialect::getNoAliasAttrName(), unit);
+      if (!attributes.get(LLVM::LLVMDialect::getNonNullAttrName()))
+        attributes.set(LLVM::LLVMDialect::getNonNullAttrName(), unit);
+      all.push_back(attributes.getDictionary(&getContext()));
     }
+    main.setAllArgAttrs(all);
   }
 
   void addEntry(ModuleOp module, LLVM::LLVMFuncOp main) {
