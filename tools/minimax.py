@@ -305,15 +305,15 @@ def _more_polynomials() -> dict[str, Polynomial]:
                 lambda u: u - mpf(1) / 16,
                 rounded=(0, 1, 3),
             )
-    # log erfc x, where erf x is 1 minus its exponential
-    table["LOG_ERFC_F32"] = Polynomial(
-        lambda x: mp.log(mp.erfc(x)),
+    # erfc x, where erf x is 1 minus that
+    table["ERFC_LARGE_F32"] = Polynomial(
+        mp.erfc,
         ("0.99", "4.01"),
-        8,
+        15,
         "f32",
-        lambda x: mp.erfc(x) / mp.erf(x),
+        lambda x: 1 / mp.erf(x),
         lambda x: x - mpf("2.5"),
-        rounded=(0, 1, 2),
+        rounded=(0, 1, 2, 4),
     )
     # f32 power in f64: log2(1+f) = f q(f), 2^r = q(r)
     table["POW_LOG2_FAST"] = Polynomial(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .builder import INF, NAN, Builder, Value
 from .coefficients import coefficients
-from .exponential import exp_parts, exp_reduced, log_
+from .exponential import exp_parts, log_
 
 ERFC_CENTRE = 2.5
 # beyond these, erfc underflows to 0 and erf rounds to 1
@@ -39,9 +39,7 @@ def erf_(b: Builder, x: Value) -> Value:
     size = b.abs(x)
     if b.float == "f32":
         inner = b.select(size > 4.0, 4.0, size)
-        log = b.horner(inner - 2.5, coefficients("LOG_ERFC_F32"))
-        _, k, r, _ = exp_parts(b, log)
-        large = 1.0 - exp_reduced(b, r) * b.power_of_two(k)
+        large = 1.0 - b.horner(inner - 2.5, coefficients("ERFC_LARGE_F32"))
     else:
         inner = b.select(size > 6.0, 6.0, size)
         p, k = _erfc_large(b, inner)
