@@ -601,7 +601,14 @@ void dotGeneral(const LingonBuffer *bufs, int64_t nbufs, const int64_t *config,
   then.all();
 }
 
+/// Which instructions multiply narrow types: 0 the common ones, 1 dot products
+/// of AVX-512, 2 tiles of AMX.
+void matrixUnit(const LingonBuffer *bufs, int64_t, const int64_t *, int64_t) {
+  *static_cast<int64_t *>(bufs[0].data) = int64_t(narrowUnit());
+}
+
 } // namespace
 } // namespace lingon
 
+LINGON_KERNEL(matrix_unit, lingon::matrixUnit)
 LINGON_KERNEL_WITH_BLAS(dot_general, lingon::dotGeneral, lingon::PreferBlas)

@@ -17,6 +17,7 @@
 #if LINGON_KERNEL_LEVEL >= 4 && defined(__linux__)
 #define LINGON_NARROW_PRODUCTS 1
 #include <cpuid.h>
+#include <cstdlib>
 #include <sys/syscall.h>
 #include <unistd.h>
 #else
@@ -61,12 +62,20 @@ inline NarrowUnit findNarrowUnit() {
   constexpr int requestPermission = 0x1023, tileData = 18;
   if ((d & amx) == amx &&
       syscall(SYS_arch_prctl, requestPermission, tileData) == 0)
-    return NarrowUnit::Tiles;
+    return NarrowUnit::Tiles; // such machines have the others, too
   return bf16 && vnni ? NarrowUnit::Dot : NarrowUnit::None;
 }
 
+/// The best unit, or a lesser one that LINGON_MATRIX_UNIT asks for.
 inline NarrowUnit narrowUnit() {
-  static const NarrowUnit unit = findNarrowUnit();
+  static const NarrowUnit unit = [] {
+    const char *most = getenv("LINGON_MATRIX_UNIT");
+    if (most && strcmp(most, "none") == 0)
+      return NarrowUnit::None;
+    NarrowUnit best = findNarrowUnit();
+    return most && strcmp(most, "dot") == 0 ? minOf(best, NarrowUnit::Dot)
+                                            : best;
+  }();
   return unit;
 }
 
