@@ -41,11 +41,13 @@ class Pipeline(NamedTuple):
         return "\n".join(lines)
 
 
+# Regions have one block, which canonicalization would look through for blocks to merge.
+_CANONICALIZE = "canonicalize{region-simplify=disabled}"
 _FUSED = (
-    "canonicalize",
+    _CANONICALIZE,
     "cse",
     "func.func(lingon-fuse)",
-    "canonicalize",
+    _CANONICALIZE,
     "cse",
     "func.func(lingon-fuse-products,lingon-fuse-rows)",
 )
@@ -58,13 +60,13 @@ _BUFFERIZED = (
     "func.func(lingon-result-order)",
     "one-shot-bufferize{allow-return-allocs-from-loops}",
     "func.func(lingon-loop-buffers)",
-    "canonicalize",
+    _CANONICALIZE,
     "cse",
     "func.func(lingon-results-in-place,lingon-donate,lingon-compute-in-place)",
 )
 _LOOPS = (
     "func.func(lingon-loops,lingon-stack-buffers,lingon-extrema)",
-    "canonicalize",
+    _CANONICALIZE,
     "cse",
     "lingon-allow-contraction",
     "lingon-plan-buffers",
@@ -78,10 +80,10 @@ _LOOPS = (
 )
 _LLVM_DIALECT = (
     "lingon-lower-kernels",
-    "expand-strided-metadata",
-    "lower-affine",
+    "lingon-expand-views",
+    "lingon-if-any{dialect=affine pass=lower-affine}",
     "convert-scf-to-cf",
-    "convert-complex-to-standard",
+    "lingon-if-any{dialect=complex pass=convert-complex-to-standard}",
     "lingon-to-llvm",
     "reconcile-unrealized-casts",
     "lingon-add-entry",

@@ -211,7 +211,7 @@ def get_aval(x: Any) -> Any:
     # before the base classes: NumPy's double is a Python float, but not weakly typed
     if isinstance(x, np.generic):
         aval_of_type[t] = _numpy_aval if t is np.void else _generic_aval
-        return aval_of_type[t](x)  # type: ignore[return-value]
+        return aval_of_type[t](x)
     for base in t.__mro__[1:]:
         f = aval_of_type.get(base)
         if f is None:

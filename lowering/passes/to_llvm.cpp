@@ -1,9 +1,9 @@
 //===- to_llvm.cpp - everything to the llvm dialect in one conversion -----===//
 //
-// The conversions of arith, math, complex, index, memref, func and cf as one:
-// each alone walks the whole module, converts types at its borders back and
-// forth, and leaves casts behind. Functions take bare pointers. Descriptors of
-// buffers are taken apart where they are known, so that the translation and
+// The conversions of arith, math, complex, index, memref, vector, func and cf
+// as one: each alone walks the whole module, converts types at its borders back
+// and forth, and leaves casts behind. Functions take bare pointers. Descriptors
+// of buffers are taken apart where they are known, so that the translation and
 // LLVM see less than half as many operations. What lingon-loop-hints said of
 // loops is put where the translation looks for it.
 //
@@ -21,11 +21,14 @@
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
 #include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Transforms/DialectConversion.h"
+
+#include <optional>
 
 using namespace mlir;
 
@@ -41,26 +44,39 @@ struct ToLLVMPass : public PassWrapper<ToLLVMPass, OperationPass<ModuleOp>> {
     registry.insert<LLVM::LLVMDialect>();
   }
 
-  void runOnOperation() override {
-    MLIRContext *context = &getContext();
+  /// The patterns, of which there are hundreds, are made once.
+  LogicalResult initialize(MLIRContext *context) override {
     LowerToLLVMOptions options(context);
     options.useBarePtrCallConv = true;
     options.useGenericFunctions = true;
-    LLVMTypeConverter converter(context, options);
-    RewritePatternSet patterns(context);
-    SymbolTableCollection symbols;
-    arith::populateCeilFloorDivExpandOpsPatterns(patterns);
-    arith::populateArithToLLVMConversionPatterns(converter, patterns);
-    populateMathToLLVMConversionPatterns(converter, patterns);
-    populateComplexToLLVMConversionPatterns(converter, patterns);
-    index::populateIndexToLLVMConversionPatterns(converter, patterns);
-    populateFinalizeMemRefToLLVMConversionPatterns(converter, patterns,
-                                                   &symbols);
-    populateFuncToLLVMConversionPatterns(converter, patterns, &symbols);
-    cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
+    converter = std::make_shared<LLVMTypeConverter>(context, options);
+    symbols = std::make_shared<std::optional<SymbolTableCollection>>();
+    symbols->emplace();
+    SymbolTableCollection *tables = &**symbols;
+    RewritePatternSet set(context);
+    arith::populateCeilFloorDivExpandOpsPatterns(set);
+    arith::populateArithToLLVMConversionPatterns(*converter, set);
+    populateMathToLLVMConversionPatterns(*converter, set);
+    populateComplexToLLVMConversionPatterns(*converter, set);
+    index::populateIndexToLLVMConversionPatterns(*converter, set);
+    populateFinalizeMemRefToLLVMConversionPatterns(*converter, set, tables);
+    populateVectorToLLVMConversionPatterns(*converter, set);
+    populateFuncToLLVMConversionPatterns(*converter, set, tables);
+    cf::populateControlFlowToLLVMConversionPatterns(*converter, set);
+    patterns = std::move(set);
+    return success();
+  }
+
+  void runOnOperation() override {
+    MLIRContext *context = &getContext();
+    // In its place, where the patterns look for it: it knows the last module.
+    symbols->emplace();
     LLVMConversionTarget target(*context);
-    if (failed(applyPartialConversion(getOperation(), target,
-                                      std::move(patterns))))
+    ConversionConfig config;
+    // Everything was folded before.
+    config.foldingMode = DialectConversionFoldingMode::Never;
+    if (failed(
+            applyPartialConversion(getOperation(), target, patterns, config)))
       return signalPassFailure();
 
     foldDescriptors();
@@ -120,6 +136,11 @@ struct ToLLVMPass : public PassWrapper<ToLLVMPass, OperationPass<ModuleOp>> {
       container = insert.getContainer();
     }
   }
+
+  // Shared by the copies of the pass, whose patterns refer to them.
+  std::shared_ptr<LLVMTypeConverter> converter;
+  std::shared_ptr<std::optional<SymbolTableCollection>> symbols;
+  FrozenRewritePatternSet patterns;
 };
 
 } // namespace

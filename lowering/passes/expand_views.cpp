@@ -1,0 +1,64 @@
+//===- expand_views.cpp - parts of buffers become descriptors
+//--------------===//
+//
+// Upstream's patterns of expand-strided-metadata, applied to views and to what
+// takes descriptors apart. Upstream's pass looks at every operation of the
+// module, tries to fold it, and cleans all regions up, for the sake of few.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Registration.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/MemRef/Transforms/Transforms.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+using namespace mlir;
+
+namespace {
+
+struct ExpandViewsPass
+    : public PassWrapper<ExpandViewsPass, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ExpandViewsPass)
+  StringRef getArgument() const final { return "lingon-expand-views"; }
+  StringRef getDescription() const final {
+    return "make descriptors of views of buffers";
+  }
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<affine::AffineDialect, arith::ArithDialect,
+                    memref::MemRefDialect>();
+  }
+
+  LogicalResult initialize(MLIRContext *context) override {
+    RewritePatternSet set(context);
+    memref::populateExpandStridedMetadataPatterns(set);
+    patterns = std::move(set);
+    return success();
+  }
+
+  void runOnOperation() override {
+    SmallVector<Operation *> views;
+    getOperation().walk([&](Operation *op) {
+      if (isa<ViewLikeOpInterface, memref::ExtractStridedMetadataOp,
+              memref::ExtractAlignedPointerAsIndexOp>(op))
+        views.push_back(op);
+    });
+    if (views.empty())
+      return;
+    GreedyRewriteConfig config;
+    config.setStrictness(GreedyRewriteStrictness::ExistingAndNewOps);
+    if (failed(applyOpPatternsGreedily(views, patterns, config)))
+      signalPassFailure();
+  }
+
+private:
+  FrozenRewritePatternSet patterns;
+};
+
+} // namespace
+
+LINGON_REGISTER_PASS(ExpandViewsPass)
