@@ -90,7 +90,7 @@ def _default_fill(t: ElementType):
     return complex(np.nan, 0.0) if t.kind == "c" else np.nan
 
 
-@emits("gather")
+@emits("gather", gathers=True)
 def _gather(ctx, eqn, operand, indices):
     """Each element computes where it comes from; consumers fuse with it.
 

@@ -12,6 +12,7 @@ __all__ = [
     "elementwise",
     "EMITTERS",
     "ELEMENTWISE",
+    "GATHERS",
     "KERNELS",
     "LOOPING",
     "READS",
@@ -25,6 +26,7 @@ __all__ = [
 EMITTERS: dict[str, Callable[..., Any]] = {}
 ELEMENTWISE: dict[str, Rule] = {}
 LOOPING: set[str] = set()
+GATHERS: set[str] = set()
 KERNELS: set[str] = set()
 UPDATES: set[str] = set()
 VIEWS: set[str] = set()
@@ -54,6 +56,7 @@ def emits(
     *names: str,
     loops: bool = False,
     fuses: bool = False,
+    gathers: bool = False,
     updates: bool = False,
     views: bool = False,
     parts: bool = False,
@@ -62,7 +65,8 @@ def emits(
     """Registers ``fn(ctx, eqn, *operands: Value) -> Value | sequence of Value`` for primitives.
 
     `loops`: it writes a loop or a kernel of its own, whose operands and results are in memory; with
-    `fuses`, elementwise operations join that loop. `updates`: its result is its first operand with a
+    `fuses`, elementwise operations join that loop. `gathers`: it reads its operands at other places than it writes, so that these are in
+    memory. `updates`: its result is its first operand with a
     part of it changed, in place where nothing else reads that.
     `views`: its result is its operand in another form, which costs nothing to make again.
     `parts`: its result is a part of its operand, which is read where it is. `reads`
@@ -77,6 +81,8 @@ def emits(
                 LOOPING.add(name)
                 if not fuses:
                     KERNELS.add(name)
+            if gathers:
+                GATHERS.add(name)
             if updates:
                 UPDATES.add(name)
             if views:

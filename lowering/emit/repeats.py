@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .completion import completed
-from .registry import ELEMENTWISE, KERNELS, LOOPING, PARTS, READS, UPDATES, VIEWS
+from .registry import ELEMENTWISE, GATHERS, KERNELS, LOOPING, PARTS, READS, UPDATES, VIEWS
 
 __all__ = ["Repeats"]
 
@@ -60,12 +60,13 @@ class Run:
 
 class About(NamedTuple):
     """Of an equation: how many are emitted for it, whether a loop or a kernel is among them, how many of
-    those nothing fuses with, and whether an operand is updated."""
+    those nothing fuses with, whether an operand is updated, and whether one is read at other places."""
 
     weight: int
     loops: bool
     kernels: int
     updates: bool
+    gathers: bool
 
 
 class Repeats:
@@ -162,7 +163,7 @@ class Repeats:
     def about(self, eqn: Any) -> About:
         """What is emitted for `eqn`, with what is in its jaxprs."""
         name = eqn.primitive.name
-        found = About(1, name in LOOPING, int(name in KERNELS), False)
+        found = About(1, name in LOOPING, int(name in KERNELS), False, name in GATHERS)
         if name in ELEMENTWISE:
             return found
         for value in eqn.params.values():
@@ -182,12 +183,14 @@ class Repeats:
                             _updates(e, jaxpr.invars) or i.updates
                             for e, i in zip(jaxpr.eqns, inner, strict=True)
                         ),
+                        any(i.gathers for i in inner),
                     )
                 found = About(
                     found.weight + known.weight,
                     found.loops or known.loops,
                     found.kernels + known.kernels,
                     found.updates or (known.updates and name not in LOOPING),
+                    found.gathers or known.gathers,
                 )
         return found
 
@@ -226,7 +229,7 @@ class _Jaxpr:
                 about[number] = known.about(eqn)
         self.numbers = numbers
         self.about = [about[n] for n in numbers]
-        self.looping = [each.loops for each in self.about]
+        self.looping = [each.loops or each.gathers for each in self.about]
         self.weights = [each.weight for each in self.about]
         self.made: dict[Any, tuple[int, int]] = {}  # variable -> equation, number of the result
         self.last: dict[Any, int] = {}  # variable -> equation that reads it last
@@ -461,7 +464,8 @@ class _Jaxpr:
         for at in range(start, stop) if lost else ():
             if self.looping[at]:
                 lost.difference_update(self.reads[at])
-                lost.difference_update(self.eqns[at].outvars)
+                if self.about[at].loops:
+                    lost.difference_update(self.eqns[at].outvars)
         return sum([bool(v.aval.shape) for v in lost])
 
     def _form(self, start: int, period: int) -> tuple[list[int], list[Any]]:

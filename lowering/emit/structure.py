@@ -267,7 +267,7 @@ def _split(ctx, eqn, operand):
     return parts
 
 
-@emits("concatenate")
+@emits("concatenate", gathers=True)
 def _concatenate(ctx, eqn, *operands):
     return concatenated(ctx, operands, eqn.params["dimension"], eqn.outvars[0].aval.shape)
 
@@ -437,7 +437,7 @@ def _padded_parts(
     return inner.parts
 
 
-@emits("rev")
+@emits("rev", gathers=True)
 def _rev(ctx, eqn, operand):
     flipped = set(eqn.params["dimensions"])
     shape, t = operand.shape, operand.type

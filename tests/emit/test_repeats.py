@@ -438,3 +438,14 @@ def test_a_first_layer_without_a_gradient_of_its_input():
 
     same(lingon.grad(loss), parameters(6), X, tolerance=1e-3)
     same(lingon.grad(loss, argnums=(0, 1)), parameters(6), X, tolerance=1e-3)
+
+
+def test_steps_that_read_their_neighbours_are_a_loop():
+    def f(x):
+        for _ in range(30):
+            x = 0.5 * x + 0.25 * jnp.roll(x, 1, 0) + 0.25 * jnp.roll(x, -1, 1)
+        return x, jnp.sum(x)
+
+    assert "scf.for" in text_of(f, X)
+    same(f, X)
+    same(lingon.grad(lambda x: f(x)[1]), X)
