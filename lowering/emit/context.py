@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .groups import Group, boxes_of, write_boxes
+from .groups import Group, boxes_of, compute_again, write_boxes
 from .registry import ELEMENTWISE, EMITTERS
 from .repeats import Repeats
 from .scalar import ScalarBuilder
@@ -296,18 +296,19 @@ class EmitContext(ModuleText):
         the open group of its operands (two such groups become one), or opens one. For use in
         emitters: the result counts as still to be read until the current emitter returns.
         """
-        made = self._elementwise(compute, operands, shape, t)
+        made = self.unheld(compute, operands, shape, t)
         self._add_uses(made, 1)
         self._held.append(made)
         return made
 
-    def _elementwise(
+    def unheld(
         self,
         compute: Callable[[ScalarBuilder, list[str]], str],
         operands: Sequence[Value],
         shape: tuple[int, ...],
         t: ElementType,
     ) -> Value:
+        """`elementwise` without that count."""
         if 0 in shape:
             return Value(shape, t, EMPTY)
         loc = self.loc
@@ -418,8 +419,10 @@ class EmitContext(ModuleText):
 
         Returns inputs, block arguments, body lines and one register per operand. A group whose
         results nobody but the current equation reads moves into the body; it is never written.
+        What is cheap is computed again for the others.
         """
         group = None
+        others: list[Value] = []
         first = operands[0]
         if first.kind == GROUP and first.shape == shape:
             group = first.group
@@ -427,12 +430,16 @@ class EmitContext(ModuleText):
             for v in group.values:
                 reads = sum([v is w for w in operands]) if id(v) in mine else 0
                 if v.uses + v.outputs != reads:
-                    group = None
-                    break
+                    if v.again is None or reads:
+                        group = None
+                        break
+                    others.append(v)
         if group is None:
             group = Group(shape)
         else:
             del self._open[id(group)]
+            for v in others:
+                compute_again(v)
         registers = [self._read(group, v) for v in operands]
         self._cover(group)
         inputs = [a[:3] for a in group.args]
@@ -648,7 +655,7 @@ class EmitContext(ModuleText):
             else:
                 by_kind = self._row(rule, types[0], name)
                 compute = lambda b, xs: apply_row(b, by_kind, xs, types, t, params)  # noqa: E731
-            results = (self._elementwise(compute, operands, aval.shape, t),)
+            results = (self.unheld(compute, operands, aval.shape, t),)
         else:
             emitter = EMITTERS.get(name)
             if emitter is None:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
-from .types import tensor_type
-from .values import SPLAT, TENSOR, Value
+from .types import ElementType, tensor_type
+from .values import GROUP, SPLAT, TENSOR, Value
 
-__all__ = ["Box", "Group", "boxes_of", "write_boxes"]
+__all__ = ["Box", "Group", "boxes_of", "cheap", "compute_again", "write_boxes"]
 
 # A group that reads concatenations of at least so many elements is written part by part, if that gives
 # no more than so many loops, of not more than so many lines together.
 MIN_SPLIT = 8192
 MAX_SPLIT = 27
 MAX_SPLIT_LINES = 2000
+_INDEX = re.compile(r"(%\w+) = (linalg\.index (\d+) : index.*)")
 
 
 class Group:
@@ -37,6 +39,24 @@ class Group:
         self.merged: Group | None = None
 
 
+def cheap(ctx: Any, compute: Any, operands: Sequence[Value], shape: tuple, t: ElementType) -> Value:
+    """`ctx.elementwise` of operands that are in no memory, and so little work that it is done again
+    for each reader rather than stored."""
+    made = ctx.elementwise(compute, operands, shape, t)
+    if made.kind == GROUP:
+        made.again = lambda: ctx.unheld(compute, operands, shape, t)
+    return made
+
+
+def compute_again(v: Value) -> None:
+    """Takes a cheap value out of its group, into one of its own."""
+    assert v.again is not None
+    made = v.again()
+    v.group, v.name = made.group, made.name
+    v.group.values = [v]
+    v.group.pending = v.uses
+
+
 Box = tuple[list[int], list[int]]  # offsets, sizes
 
 
@@ -44,7 +64,7 @@ def boxes_of(group: Group) -> list[Box]:
     """The boxes in each of which every concatenation that `group` reads is one part; none where the
     group is better written as one."""
     rank = len(group.shape)
-    if math.prod(group.shape) < MIN_SPLIT or any("linalg.index" in x for x in group.lines):
+    if math.prod(group.shape) < MIN_SPLIT:
         return []
     edges = [{0, n} for n in group.shape]
     for arg in group.args:
@@ -81,6 +101,19 @@ def inside(value: Value, at: Sequence[int]) -> tuple[list[int], Value]:
             return [*at[:axis], rest, *at[axis + 1 :]], part
         rest -= part.shape[axis]
     raise IndexError(f"no part of {value} has the element {at}")
+
+
+def _moved(c: Any, lines: list[str], offsets: list[int]) -> list[str]:
+    """A body whose positions count from the start of the whole, not from that of a box."""
+    moved = []
+    for line in lines:
+        if (found := _INDEX.match(line)) and (offset := offsets[int(found[3])]):
+            inside = c.name()
+            moved.append(f"{inside} = {found[2]}")
+            moved.append(f"{found[1]} = arith.addi {inside}, {c.index(offset)} : index")
+        else:
+            moved.append(line)
+    return moved
 
 
 def write_boxes(
@@ -123,7 +156,7 @@ def write_boxes(
             outputs,
             iterators,
             [a[3] for a in group.args] + outs,
-            group.lines,
+            _moved(c, group.lines, offsets),
             results,
             types,
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from .registry import ELEMENTWISE, emits
@@ -10,6 +12,9 @@ from .types import ElementType, element_type, tensor_type
 from .values import Value
 
 __all__ = ["reduced", "reduction_maps", "ACCUMULATE", "combiner"]
+
+# Extremes are looked for among so few elements in one pass, if there are so many of them.
+SHORT, MANY = 12, 64
 
 
 def reduction_maps(ctx, rank: int, axes) -> tuple[str, str, list[str]]:
@@ -136,6 +141,10 @@ def _arg_extreme(ctx, eqn, operand):
     (axis,) = eqn.params["axes"]
     shape = operand.shape
     ctx.tensor(operand)
+    if 1 < shape[axis] <= SHORT and math.prod(shape) >= MANY * shape[axis]:
+        largest = eqn.primitive.name == "argmax"
+        first = _short_arg_extreme(ctx, operand, axis, largest)
+        return ctx.converted(first, element_type(eqn.outvars[0].aval.dtype))
     primitive = "reduce_max" if eqn.primitive.name == "argmax" else "reduce_min"
     extreme = reduced(ctx, primitive, operand, (axis,))
     index = element_type(np.dtype("int32" if shape[axis] < 2**31 else "int64"))
@@ -159,6 +168,58 @@ def _arg_extreme(ctx, eqn, operand):
     )
     first = reduced(ctx, "reduce_min", candidates, (axis,))
     return ctx.converted(first, element_type(eqn.outvars[0].aval.dtype))
+
+
+def _short_arg_extreme(ctx, operand: Value, axis: int, largest: bool) -> Value:
+    """Of few elements one after the other, in one loop over all others: many of those at once."""
+    t, length = operand.type, operand.shape[axis]
+    shape = (*operand.shape[:axis], *operand.shape[axis + 1 :])
+    index = element_type(np.dtype("int32"))
+    x, type = ctx.tensor(operand), operand.tensor_type
+    dims = [f"d{d}" for d in range(len(shape))]
+
+    def slot(k: int) -> str:
+        at = [*dims[:axis], str(k), *dims[axis:]]
+        return ctx.map_text(f"({', '.join(dims)}) -> ({', '.join(at)})")
+
+    beyond = ELEMENTWISE["gt" if largest else "lt"].by_kind[t.kind]
+
+    def body(b: ScalarBuilder, *elements: str) -> list[str]:
+        best, found = "", b.const(0, index.register)
+        for k, element in enumerate(elements[:length]):
+            x = b.widen(b.load(element, t), t)
+            if not k:
+                best = x
+                continue
+            if t.kind == "f":
+                # The first NaN is beyond all numbers, and nothing is beyond it.
+                taken = b.binary(
+                    "arith.andi",
+                    b.cmpf("ugt" if largest else "ult", x, best, t.wide),
+                    b.cmpf("ord", best, best, t.wide),
+                    "i1",
+                )
+            elif isinstance(beyond, str):
+                taken = b(f"{beyond} {x}, {best} : {t.wide}")
+            else:
+                taken = beyond(b, t, x, best)
+            best = b.select(taken, x, best, t.wide)
+            found = b.select(taken, b.const(k, index.register), found, index.register)
+        return [found]
+
+    names = ctx.generic(
+        [(x, type, slot(k)) for k in range(length)],
+        [
+            (
+                ctx.empty(shape, index.storage),
+                tensor_type(shape, index.storage),
+                ctx.identity(len(shape))[0],
+            )
+        ],
+        ["parallel"] * len(shape),
+        body,
+    )
+    return ctx.new(names[0], shape, index)
 
 
 @emits("reduce", loops=True, fuses=True)

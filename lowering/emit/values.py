@@ -25,10 +25,12 @@ class Value:
     function; `permuted` maps permutations to functions that make the value with its dimensions
     permuted as cheaply as the value itself; `scalar` caches the extracted element of a rank-0 tensor, and `literal` is the Python
     value of a rank-0 or splat constant, if it is one. `parts` are the axis and the tensors that the value
-    is a concatenation of, for readers that can take them one by one.
+    is a concatenation of, for readers that can take them one by one. `again` makes the register of a
+    group's result anew, in a group of its own, where that costs less than to store and load it.
     """
 
     __slots__ = (
+        "again",
         "base",
         "dims",
         "group",
@@ -55,6 +57,7 @@ class Value:
         self.permuted: dict[tuple[int, ...], Callable[[], Value]] | None = None
         self.parts: tuple[int, list[Value]] | None = None
         self.group = None
+        self.again: Callable[[], Value] | None = None
         self.base: Value | None = None
         self.dims: tuple[int | None, ...] | int | None = None
         self.scalar: str | None = None

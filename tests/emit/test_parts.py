@@ -101,3 +101,46 @@ def test_index_vectors():
     check(
         lambda c, i, j: (c[i % 4, j % 5, i % 6], c[i % 4, :, j % 6], c[:, i % 5, j % 6]), cube, i, j
     )
+
+
+@pytest.mark.parametrize("name", ["float32", "bool", "bfloat16", "int8", "complex64"])
+def test_constant_parts(name):
+    """What consists of a few values is computed from the position, however often it is read."""
+    x, s, t = normal(name, BIG), normal(name, ()), normal(name, ())
+    frame = lambda s, t: lax.pad(jnp.full((90, 120), s), t, ((2, 4, 0), (8, 0, 0)))
+    rows = lambda s, t: jnp.concatenate(
+        [jnp.full((n, 128), v) for n, v in ((5, s), (60, t), (31, s))]
+    )
+
+    def f(x, s, t):
+        a, b = frame(s, t), rows(t, s)
+        return jnp.where(x == s, a, b), a[1:40, 5:20], b.T, jnp.roll(x, 1, 1) == a
+
+    check_exactly(f, x, s, t)
+    cut = lambda s, t: lax.pad(jnp.full((90, 120), s), t, ((-2, 8, 0), (9, -1, 0)))
+    inside = lambda s, t: lax.pad(jnp.full((9, 120), s), t, ((0, 0, 3), (1, 0, 0)))
+    check_exactly(lambda s, t: (cut(s, t), inside(s, t), jnp.pad(jnp.full((), s), 0)), s, t)
+
+
+def test_constant_parts_in_reductions_and_loops():
+    x = normal("float32", BIG)
+
+    def f(x):
+        one = jnp.pad(jnp.ones((96, 1), x.dtype), ((0, 0), (3, 124)))
+        both = one + jnp.sum(-one, axis=1, keepdims=True) * x
+        return both, jnp.sum(one * x, axis=0), jnp.max(one, axis=1)
+
+    check(f, x)
+    check(lambda x: lax.fori_loop(0, 3, lambda i, c: c * f(x)[0] + jnp.roll(x, 1, 0), x), x)
+    check(jax.grad(lambda x: jnp.sum(jax.nn.log_softmax(x)[:, 0])), x)
+    check(lambda x: jnp.roll(x, 3, 0) * jnp.arange(96.0)[:, None] + jnp.arange(128), x)
+
+
+def test_constant_parts_are_not_stored():
+    def f(x):
+        one = jnp.pad(jnp.ones((100, 1), x.dtype), ((0, 0), (0, 99)))
+        return one * jnp.sum(one + 1, axis=1)[:, None] + x
+
+    text = emitted(f, np.ones((100, 100), np.float32))
+    assert "tensor.insert_slice" not in text
+    assert text.count("linalg.generic") == 2

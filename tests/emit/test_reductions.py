@@ -83,6 +83,28 @@ def test_arg_extremes(name):
         ]
         x = np.array(rows, dtype(name))
         check(lambda x: (lax.argmax(x, 1, "int32"), lax.argmin(x, 1, "int32")), x)
+        many = np.tile(x, (20, 1))
+        check(lambda x: (lax.argmax(x, 1, "int32"), lax.argmin(x, 1, "int32")), many)
+
+
+@pytest.mark.parametrize("name", [n for n in DTYPES if n not in COMPLEX])
+def test_argmax_of_few(name):
+    """Along a short dimension of a large array, wherever that dimension is."""
+    arrays = [normal(name, s) for s in ((7, 80), (9, 2, 30), (20, 5, 12))]
+    for axis, x in enumerate(arrays):
+        np.moveaxis(x, axis, 0)[:2] = 1  # the first of equal ones is found
+    check(
+        lambda *arrays: [
+            f(x, axis, "int32") for axis, x in enumerate(arrays) for f in (lax.argmax, lax.argmin)
+        ],
+        *arrays,
+    )
+
+
+def test_argmax_of_few_is_one_loop():
+    x = normal("float32", (100, 8))
+    text = emitted(lambda x: lax.argmax(x + 1, 1, "int32"), x)
+    assert text.count("linalg.generic") == 2
 
 
 def test_generic_reduce():
