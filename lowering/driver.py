@@ -141,7 +141,9 @@ class Lowering:
         while self.at.number < goal.number:
             following = STAGES[self.at.number + 1]
             if following.form == "mlir":
-                self._run_stage_passes(following)
+                # Translation verifies its operand.
+                translated = STAGES[following.number + 1].form != "mlir"
+                self._run_stage_passes(following, verify=not translated or goal is following)
             elif following.name == "llvm":
                 self._translate()
             elif following.name == "llvm-opt":
@@ -194,7 +196,7 @@ class Lowering:
         for group in _groups(passes, self.step_by_step):
             self._run_group(name, group)
 
-    def _run_group(self, stage_name: str, group: tuple[str, ...]) -> None:
+    def _run_group(self, stage_name: str, group: tuple[str, ...], verify: bool = True) -> None:
         assert self._held is not None
         step = ",".join(group)
         before = str(self.module) if self.step_by_step else None
@@ -210,7 +212,7 @@ class Lowering:
                 raise UsageError(f"bad pass list {step!r}: {error}") from error
             try:
                 manager.run(self.module.operation)
-                if not self.step_by_step:
+                if verify and not self.step_by_step:
                     self.module.operation.verify()
             except self._held.ir.MLIRError as error:
                 if before is None:
@@ -239,9 +241,10 @@ class Lowering:
         if self.observer is not None:
             self.observer(stage_name, step, self.text)
 
-    def _run_stage_passes(self, following: Stage) -> None:
+    def _run_stage_passes(self, following: Stage, verify: bool) -> None:
         passes = self.pipeline.for_target(following.name, masks=self.target.masks)
-        self.run_passes(passes, following.name)
+        for group in _groups(passes, self.step_by_step):
+            self._run_group(following.name, group, verify)
 
     def _translate(self) -> None:
         from .cpu import LlvmModule
