@@ -1,14 +1,16 @@
 //===- expand_views.cpp - parts of buffers become descriptors
 //--------------===//
 //
-// Upstream's patterns of expand-strided-metadata, applied to views and to what
-// takes descriptors apart. Upstream's pass looks at every operation of the
-// module, tries to fold it, and cleans all regions up, for the sake of few.
+// Upstream's patterns of expand-strided-metadata and lower-affine, applied to
+// views, to what takes descriptors apart, and to the arithmetic of both.
+// Upstream's passes look at every operation of the module, and the first tries
+// to fold it and cleans all regions up, for the sake of few.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Registration.h"
 
+#include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -26,7 +28,7 @@ struct ExpandViewsPass
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ExpandViewsPass)
   StringRef getArgument() const final { return "lingon-expand-views"; }
   StringRef getDescription() const final {
-    return "make descriptors of views of buffers";
+    return "make descriptors and plain arithmetic of views of buffers";
   }
   void getDependentDialects(DialectRegistry &registry) const override {
     registry.insert<affine::AffineDialect, arith::ArithDialect,
@@ -36,6 +38,7 @@ struct ExpandViewsPass
   LogicalResult initialize(MLIRContext *context) override {
     RewritePatternSet set(context);
     memref::populateExpandStridedMetadataPatterns(set);
+    populateAffineToStdConversionPatterns(set);
     patterns = std::move(set);
     return success();
   }
@@ -44,7 +47,8 @@ struct ExpandViewsPass
     SmallVector<Operation *> views;
     getOperation().walk([&](Operation *op) {
       if (isa<ViewLikeOpInterface, memref::ExtractStridedMetadataOp,
-              memref::ExtractAlignedPointerAsIndexOp>(op))
+              memref::ExtractAlignedPointerAsIndexOp, affine::AffineApplyOp,
+              affine::AffineMinOp, affine::AffineMaxOp>(op))
         views.push_back(op);
     });
     if (views.empty())

@@ -6,7 +6,7 @@
 // CHECK-SAME: (%[[ARG:.*]]: memref<8x16xf32>, %[[I:.*]]: index)
 // CHECK-NOT: memref.subview
 // CHECK: %[[BASE:.*]], %{{.*}}, %{{.*}}:2, %{{.*}}:2 = memref.extract_strided_metadata %[[ARG]]
-// CHECK: %[[OFFSET:.*]] = affine.apply #{{.*}}()[%[[I]]]
+// CHECK: %[[OFFSET:.*]] = arith.muli %[[I]], %{{.*}}
 // CHECK: memref.reinterpret_cast %[[BASE]] to offset: [%[[OFFSET]]], sizes: [1, 16], strides: [16, 1]
 func.func @part(%a: memref<8x16xf32>, %i: index) -> f32 {
   %c0 = arith.constant 0 : index
@@ -24,6 +24,15 @@ func.func @merged(%a: memref<8x16xf32>) -> f32 {
   %v = memref.collapse_shape %a [[0, 1]] : memref<8x16xf32> into memref<128xf32>
   %x = memref.load %v[%c0] : memref<128xf32>
   return %x : f32
+}
+
+// CHECK-LABEL: func.func @position
+// CHECK-NOT: affine.apply
+// CHECK: arith.muli
+// CHECK: arith.addi
+func.func @position(%i: index) -> index {
+  %p = affine.apply affine_map<(d0) -> (d0 * 4 + 3)>(%i)
+  return %p : index
 }
 
 // Nothing else is folded.
