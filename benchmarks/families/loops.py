@@ -46,7 +46,8 @@ def programs(jax: Any) -> list[Program]:
     add("scan: pair of outputs, 1e4",
         lambda x: lax.scan(lambda c, a: (c * 0.9 + a, (c, c * a)), 0.0, x), vector(10_000))  # fmt: skip
     add("gradient of a scan, 1000",
-        jax.grad(lambda x: lax.scan(lambda c, a: (jnp.sin(c * a), c), 0.5, x)[1].sum()), vector(1000))  # fmt: skip
+        jax.grad(lambda x: lax.scan(lambda c, a: (jnp.sin(c * a), c), 0.5, x)[1].sum()),
+        lambda: (uniform(size(1000), low=0.9, high=1.3),))  # fmt: skip
     add("gradient of a scan of vectors, 200 x 64",
         jax.grad(lambda x: lax.scan(lambda c, a: (jnp.tanh(c + a), None), x[0], x)[0].sum()),
         lambda: (normal(size(200), 64),))  # fmt: skip
@@ -88,7 +89,7 @@ def programs(jax: Any) -> list[Program]:
         def many(x: Any, k: int = k) -> Any:
             def body(state: Any, _: Any) -> Any:
                 return tuple(
-                    0.5 * a + 0.25 * b for a, b in zip(state, state[1:] + state[:1], strict=True)
+                    0.5 * a + 0.5 * b for a, b in zip(state, state[1:] + state[:1], strict=True)
                 ), None
 
             return lax.scan(body, tuple(x[i] for i in range(k)), None, length=1000)[0]
