@@ -69,11 +69,15 @@ class About(NamedTuple):
     gathers: bool
 
 
+_PLAIN = About(1, False, 0, False, False)
+
+
 class Repeats:
     """What is known of the equations of one program: one of these for all of its jaxprs."""
 
     def __init__(self) -> None:
         self._numbers: dict[Any, int] = {}
+        self._known: dict[int, int] = {}  # numbers of equations by identity
         self._avals: dict[int, Any] = {}
         self._jaxprs: dict[int, Any] = {}
         self._about: dict[int, About] = {}
@@ -83,6 +87,9 @@ class Repeats:
 
     def number(self, eqn: Any) -> int:
         """A number for what `eqn` computes from operands that are variables."""
+        found = self._known.get(id(eqn))
+        if found is not None:
+            return found
         name = eqn.primitive.name
         wanted = READS.get(name)
         params = eqn.params
@@ -96,7 +103,9 @@ class Repeats:
             # What has effects is equal to nothing else.
             id(eqn) if eqn.effects else 0,
         )  # fmt: skip
-        return self._numbers.setdefault(key, len(self._numbers))
+        self._alive.append(eqn)
+        found = self._known[id(eqn)] = self._numbers.setdefault(key, len(self._numbers))
+        return found
 
     def _aval(self, aval: Any) -> Any:
         found = self._avals.get(id(aval))
@@ -163,9 +172,9 @@ class Repeats:
     def about(self, eqn: Any) -> About:
         """What is emitted for `eqn`, with what is in its jaxprs."""
         name = eqn.primitive.name
-        found = About(1, name in LOOPING, int(name in KERNELS), False, name in GATHERS)
         if name in ELEMENTWISE:
-            return found
+            return _PLAIN
+        found = About(1, name in LOOPING, int(name in KERNELS), False, name in GATHERS)
         for value in eqn.params.values():
             for each in value if type(value) is tuple else (value,):
                 jaxpr = getattr(each, "jaxpr", each)
@@ -203,7 +212,12 @@ class Repeats:
 
     def rewrite(self, jaxpr: Any, eqns: list[Any]) -> list[Any]:
         """The equations of `jaxpr` that matter, with repeated ones taken together."""
-        if len(eqns) < 2 or sum([self.about(e).weight for e in eqns]) <= LEAST_SAVING:
+        if len(eqns) < 2:
+            return eqns
+        about = [self.about(e) for e in eqns]
+        if sum([a.weight for a in about]) <= LEAST_SAVING:
+            return eqns
+        if not any(a.loops or a.gathers for a in about):
             return eqns
         search = _Jaxpr(self, jaxpr, eqns)
         runs = search.runs()
