@@ -94,6 +94,8 @@ def library() -> ctypes.CDLL:
     lib.lingon_emitter_create.restype = ctypes.c_void_p
     lib.lingon_emitter_run.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
     lib.lingon_emitter_run.restype = ctypes.c_size_t
+    lib.lingon_forget_aliasing.argtypes = [ctypes.c_void_p]
+    lib.lingon_forget_aliasing.restype = ctypes.c_bool
     lib.lingon_work.argtypes = [ctypes.c_void_p]
     lib.lingon_work.restype = ctypes.c_size_t
     return lib

@@ -22,7 +22,7 @@ RUNTIME_NAMES = {
 _INTERNAL_LINKAGE = 8
 _RETURN_STATUS = 2
 _MAX_INLINED = 4
-_MAX_PARAMETERS = 128  # of what is inlined: all of them would be loaded at once
+_MAX_PARAMETERS = 128  # of what is inlined, unless it only passes them on
 # Loops call fewer elementary functions (emit.context.MAX_GROUP_COST): only long scalar code has more.
 _MAX_INLINED_IN_BLOCK = 48
 _FUNCTION_INDEX = 0xFFFFFFFF
@@ -160,13 +160,14 @@ class LlvmModule:
         makes the sets of pointers known not to alias grow with their product.
         """
         lib = llvm()
+        forget_aliasing = dialect.library().lingon_forget_aliasing
         once = [
             function
             for name, function in self.functions()
             if name != ENTRY_SYMBOL
             and not lib.LLVMIsDeclaration(function)
-            and lib.LLVMCountParams(function) <= _MAX_PARAMETERS
             and _called_once(function)
+            and (lib.LLVMCountParams(function) <= _MAX_PARAMETERS or forget_aliasing(function))
         ]
         if len(once) > _MAX_INLINED:
             return

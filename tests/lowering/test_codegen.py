@@ -5,6 +5,7 @@ import re
 import pytest
 
 from lingon.lowering.cpu import LlvmModule
+from lingon.lowering.loader import ENTRY_SYMBOL
 from lingon.lowering.object_file import undefined_symbols
 from lingon.lowering.pipelines import CPU, CPU_FAST
 from lingon.lowering.target_machine import host_target
@@ -81,4 +82,33 @@ def test_functions_that_only_pass_on_are_generated_the_quick_way(text, quick):
     assembly = module.assembly(CPU, host_target())
     assert bool(re.search(r"\boptnone\b", module.text())) == quick
     assert re.search(r"^\s*ret", assembly, re.MULTILINE)
+    module.close()
+
+
+def test_a_main_of_many_arguments_that_only_passes_them_on_is_inlined():
+    n = 150
+    names = [f"%a{i}" for i in range(n)]
+    body = "".join(f"  call void @kernel(ptr {a}, i64 3)\n" for a in names)
+    loads = "".join(
+        f"  %p{i} = getelementptr i8, ptr %p, i64 {8 * i}\n  %v{i} = load ptr, ptr %p{i}\n"
+        for i in range(n)
+    )
+    arguments = ", ".join(f"ptr noalias {a}" for a in names)
+    module = LlvmModule.parse(
+        f"""
+declare void @kernel(ptr, i64)
+define void @main({arguments}) {{
+{body}  ret void
+}}
+define void @{ENTRY_SYMBOL}(ptr %p) {{
+{loads}  call void @main({", ".join(f"ptr %v{i}" for i in range(n))})
+  ret void
+}}"""
+    )
+    module.prepare(host_target())
+    assert not re.search(r"@main\(.*noalias", module.text())
+    module.optimize(CPU, host_target())
+    assert "@main" not in module.text()
+    assert module.text().count("call void @kernel") == n
+    assert "noalias.scope" not in module.text()
     module.close()
