@@ -114,25 +114,25 @@ void packTile(uint32_t *tile, const S *src, int64_t lanes, int64_t depth,
     return result;
   };
   if (laneStride == 1 && whole) {
-    typedef
-        typename std::conditional<sizeof(T) == sizeof(S), T, S>::type Element;
-    typedef Element In __attribute__((vector_size(Lanes * sizeof(S))));
-    typedef T Out __attribute__((vector_size(Lanes * sizeof(T))));
-    typedef typename BitsOfSize<sizeof(T)>::type Bits;
-    typedef Bits OutBits __attribute__((vector_size(Lanes * sizeof(T))));
-    for (int g = 0; g < Groups; ++g, tile += Lanes) {
-      Words words = {};
-#pragma GCC unroll 4
-      for (int e = 0; e < G; ++e) {
-        In row;
-        memcpy(&row, src + (int64_t(g) * G + e) * depthStride, sizeof row);
-        OutBits bits =
-            reinterpret_cast<OutBits>(__builtin_convertvector(row, Out));
-        words |= __builtin_convertvector(bits, Words) << int(8 * sizeof(T) * e);
+    for (int g = 0; g < Groups; ++g, dst += Lanes * G) {
+      const S *from = src + int64_t(g) * G * depthStride;
+      if constexpr (sizeof(S) == 2) {
+        // Two rows as the halves of words; the compiler finds what to do for
+        // bytes, but not for these.
+        typedef uint16_t Row __attribute__((vector_size(Lanes * 2)));
+        Row low, high;
+        memcpy(&low, from, sizeof low);
+        memcpy(&high, from + depthStride, sizeof high);
+        Words words = __builtin_convertvector(low, Words) |
+                      __builtin_convertvector(high, Words) << 16;
+        memcpy(dst, &words, sizeof words);
+        continue;
       }
-      *reinterpret_cast<Words *>(tile) = words;
+      for (int l = 0; l < Lanes; ++l)
+#pragma GCC unroll 4
+        for (int e = 0; e < G; ++e)
+          dst[l * G + e] = value(from[l + e * depthStride]);
     }
-    tile -= TileWords;
     if (lanesOutside)
       transposeTile(tile);
     return;
