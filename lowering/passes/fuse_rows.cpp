@@ -71,6 +71,19 @@ std::optional<unsigned> plainDim(AffineExpr expr) {
   return std::nullopt;
 }
 
+/// Whether every operand is indexed by a dimension plainly or not at all.
+bool hasWholeRows(linalg::GenericOp op, unsigned dim) {
+  for (AffineMap map : op.getIndexingMapsArray()) {
+    unsigned plain = 0, other = 0;
+    for (AffineExpr expr : map.getResults())
+      if (expr.isFunctionOfDim(dim))
+        ++(plainDim(expr) == dim ? plain : other);
+    if (other > 0 || plain > 1)
+      return false;
+  }
+  return true;
+}
+
 class BlockGrouper {
 public:
   BlockGrouper(Block &block, int64_t maxRowBytes)
@@ -192,18 +205,9 @@ std::string BlockGrouper::pairRows(const Node &node, const Group &group, int id,
   if (keptRows.empty())
     return "they share no parallel dimension";
 
-  // Every operand must index a row dimension plainly or not at all.
-  for (OpOperand &operand : op->getOpOperands()) {
-    AffineMap map = op.getMatchingIndexingMap(&operand);
-    for (unsigned dim : nodeDims) {
-      unsigned plain = 0, other = 0;
-      for (AffineExpr expr : map.getResults())
-        if (expr.isFunctionOfDim(dim))
-          ++(plainDim(expr) == dim ? plain : other);
-      if (other > 0 || plain > 1)
-        return "an operand is not indexed by whole rows";
-    }
-  }
+  for (unsigned dim : nodeDims)
+    if (!hasWholeRows(op, dim))
+      return "an operand is not indexed by whole rows";
   return {};
 }
 
@@ -335,7 +339,7 @@ void BlockGrouper::place(Node &node) {
   Group group;
   group.depth = required;
   for (auto [d, extent] : llvm::enumerate(node.extents))
-    if (node.parallel[d] && extent > 1) {
+    if (node.parallel[d] && extent > 1 && hasWholeRows(op, d)) {
       group.rows.push_back(extent);
       node.rowDims.push_back(d);
     }
