@@ -337,7 +337,10 @@ class _Jaxpr:
             if weight > 1 and not taken[at] and self.about[at].kernels >= KERNELS_OF_CALL:
                 rest[number].append(at)
         for starts in rest.values():
-            out += self._grouped(starts, 1)
+            for run in self._grouped(starts, 1):
+                out.append(run)
+                for at in run.starts:
+                    taken[at] = 1
         return out
 
     def _saved(self, run: Run) -> int:
