@@ -221,9 +221,10 @@ inline void chooseGrid(int64_t m, int64_t n, int64_t tasks, int64_t &rows,
   int64_t best = INT64_MAX;
   for (int64_t r = 1; r <= tasks; ++r) {
     int64_t c = tasks / r;
-    // Uneven use of the threads counts as longer parts.
+    // Uneven use of the threads counts as longer parts. Of equal ones those by
+    // rows: what takes longer to pack, A, is packed once.
     int64_t cost = ((m + r - 1) / r + (n + c - 1) / c) * tasks / (r * c);
-    if (cost < best) {
+    if (cost <= best) {
       best = cost;
       rows = r;
       cols = c;
