@@ -22,8 +22,17 @@ def random_numbers(v):
     return jax.random.normal(key, (3,))
 
 
+def many_steps(v):
+    for k in range(20):
+        v = jnp.tanh(v - lax.psum(v, "i") / 8) + lax.pmax(jnp.sin(v), "i")
+    for k in range(20):  # each with a number of its own
+        v = jnp.tanh(v * x44[k % 4, :2] - lax.psum(v, "i") / 8) + lax.pmax(jnp.sin(v), "i")
+    return v
+
+
 BODIES = {
     "local": lambda v: v * 2,
+    "many steps": many_steps,
     "psum": lambda v: lax.psum(v, "i"),
     "psum groups": lambda v: lax.psum(v, "i", axis_index_groups=GROUPS),
     "psum unequal groups": lambda v: lax.psum(v, "i", axis_index_groups=[[0, 1, 2], [3]]),

@@ -334,22 +334,6 @@ def test_donated_arguments_of_calls():
     assert x.is_deleted()
 
 
-def test_collectives_are_called_on_every_device():
-    if lingon.device_count() < 2:
-        pytest.skip("needs two devices")
-
-    def f(w, x):
-        for k in range(12):
-            x = jnp.tanh(x @ w[k] + lingon.lax.psum(x, "i") / 8)
-        return x
-
-    ws, xs = np.stack([W] * 12), normal(2, 4, 16)
-    mapped = lingon.pmap(f, axis_name="i", in_axes=(None, 0), devices=lingon.devices()[:2])
-    got = mapped(ws, xs)
-    expected = lingon.vmap(f, axis_name="i", in_axes=(None, 0))(ws, xs)
-    np.testing.assert_allclose(got, expected, 1e-5, 1e-5)
-
-
 def test_counts_are_those_of_all_calls():
     def costs(f, *args):
         return lingon.jit(lambda *a: f(*a)).lower(*args).compile().cost_analysis()
