@@ -26,6 +26,7 @@ _MAX_PARAMETERS = 128  # of what is inlined, unless it only passes them on
 # Loops call fewer elementary functions (emit.context.MAX_GROUP_COST): only long scalar code has more.
 _MAX_INLINED_IN_BLOCK = 48
 _FUNCTION_INDEX = 0xFFFFFFFF
+_VECTORIZED = b"lingon-vectorized"  # lingon-vectorize left no loop to LLVM
 
 
 class LlvmModule:
@@ -185,6 +186,16 @@ class LlvmModule:
             return other
         lib.LLVMSetValueName2(function, name.encode(), len(name))
         return function
+
+    def needed_of(self, pipeline: Pipeline) -> Pipeline:
+        """The pipeline with only those of LLVM's passes that this module needs."""
+        lib = llvm()
+        entry = lib.LLVMGetNamedFunction(self.module, ENTRY_SYMBOL.encode())
+        if entry and lib.LLVMGetStringAttributeAtIndex(
+            entry, _FUNCTION_INDEX, _VECTORIZED, len(_VECTORIZED)
+        ):
+            return pipeline.without_scalar_loops()
+        return pipeline
 
     def optimize(self, pipeline: Pipeline, target: Target) -> None:
         """Run the pipeline's LLVM passes in place."""

@@ -162,7 +162,8 @@ class Lowering:
             from .parts import compile_parts
 
             started = time.perf_counter()
-            parts = compile_parts(self._llvm, self.pipeline, self.target, runtime.num_threads())
+            pipeline = self._llvm.needed_of(self.pipeline)
+            parts = compile_parts(self._llvm, pipeline, self.target, runtime.num_threads())
             if parts is not None:
                 self.record.add("asm", "parts", started)
                 return parts
@@ -242,7 +243,9 @@ class Lowering:
             self.observer(stage_name, step, self.text)
 
     def _run_stage_passes(self, following: Stage, verify: bool) -> None:
-        passes = self.pipeline.for_target(following.name, masks=self.target.masks)
+        passes = self.pipeline.for_target(
+            following.name, masks=self.target.masks, bits=self.target.vector_bits
+        )
         for group in _groups(passes, self.step_by_step):
             self._run_group(following.name, group, verify)
 
@@ -271,10 +274,10 @@ class Lowering:
         assert self._llvm is not None
         if not self.step_by_step:
             started = time.perf_counter()
-            self._llvm.optimize(self.pipeline, self.target)
+            self._llvm.optimize(self._llvm.needed_of(self.pipeline), self.target)
             self._after("llvm-opt", "llvm-passes", started)
             return
-        for step in split_passes(self.pipeline.llvm_passes):
+        for step in split_passes(self._llvm.needed_of(self.pipeline).llvm_passes):
             started = time.perf_counter()
             self._llvm.run_passes(step, self.target)
             self._after("llvm-opt", step, started)

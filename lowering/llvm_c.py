@@ -59,6 +59,7 @@ _FUNCTIONS: dict[str, tuple[object, tuple[object, ...]]] = {
     "LLVMCreateEnumAttribute": (c_void_p, (c_void_p, c_uint, c_uint64)),
     "LLVMAddAttributeAtIndex": (None, (c_void_p, c_uint, c_void_p)),
     "LLVMGetEnumAttributeAtIndex": (c_void_p, (c_void_p, c_uint, c_uint)),
+    "LLVMGetStringAttributeAtIndex": (c_void_p, (c_void_p, c_uint, c_char_p, c_uint)),
     "LLVMAddCallSiteAttribute": (None, (c_void_p, c_uint, c_void_p)),
     "LLVMGetInstructionParent": (c_void_p, (c_void_p,)),
     "LLVMCountBasicBlocks": (c_uint, (c_void_p,)),

@@ -15,6 +15,7 @@ class Pipeline(NamedTuple):
         passes: stage name -> the passes that produce that stage from the one before it, each an
             MLIR pass in textual notation anchored on the module, or the name of a Python pass.
         llvm_passes: LLVM's passes in the notation of `opt -passes`.
+        for_scalar_loops: parts of these that only loops need which lingon-vectorize left alone.
         codegen_level: 0 to 3, LLVM's effort in code generation.
     """
 
@@ -23,11 +24,21 @@ class Pipeline(NamedTuple):
     passes: dict[str, tuple[str, ...]]
     llvm_passes: str
     codegen_level: int
+    for_scalar_loops: tuple[str, ...] = ()
 
-    def for_target(self, stage: str, *, masks: bool) -> tuple[str, ...]:
-        """The passes of `stage` for a target that can mask memory accesses, or one that cannot."""
+    def for_target(self, stage: str, *, masks: bool, bits: int) -> tuple[str, ...]:
+        """The passes of `stage` for a target with vectors of `bits`, which can mask accesses or not."""
         value = str(masks).lower()
-        return tuple([p.replace("%masks", value) for p in self.passes[stage]])
+        return tuple(
+            [p.replace("%masks", value).replace("%bits", str(bits)) for p in self.passes[stage]]
+        )
+
+    def without_scalar_loops(self) -> Pipeline:
+        """The pipeline for modules in which lingon-vectorize left no loop to LLVM."""
+        passes = self.llvm_passes
+        for part in self.for_scalar_loops:
+            passes = passes.replace(part, "", 1)
+        return self._replace(llvm_passes=passes)
 
     def describe(self) -> str:
         """The whole pipeline as text, one pass a line."""
@@ -76,6 +87,7 @@ _LOOPS = (
     "lingon-outline-kernels",
     "lingon-merge-functions",
     "lingon-expand-math",
+    "lingon-vectorize{bits=%bits masks=%masks}",
     "lingon-loop-hints{masks=%masks}",
 )
 _LLVM_DIALECT = (
@@ -104,12 +116,18 @@ _LLVM_PASSES = (
     "loop-vectorize,instcombine<no-verify-fixpoint>,simplifycfg,early-cse)"
 )
 
+_FOR_SCALAR_LOOPS = (
+    "loop-simplify,lcssa,",
+    "loop(indvars),loop-vectorize,instcombine<no-verify-fixpoint>,",
+)
+
 CPU = Pipeline(
     name="cpu",
     description="the host CPU, for speed of the result",
     passes=_STAGES,
     llvm_passes=_LLVM_PASSES,
     codegen_level=2,
+    for_scalar_loops=_FOR_SCALAR_LOOPS,
 )
 
 # Code generation at level 0 takes a quarter of the time; vectorised loops lose 20 to 50 % by it.
@@ -119,6 +137,7 @@ CPU_FAST = Pipeline(
     passes=_STAGES,
     llvm_passes=_LLVM_PASSES,
     codegen_level=0,
+    for_scalar_loops=_FOR_SCALAR_LOOPS,
 )
 
 PIPELINES = {p.name: p for p in (CPU, CPU_FAST)}

@@ -175,6 +175,8 @@ def _scalar_loops(heard: Iterable[_Heard], places: dict[int, tuple[str, ...]]) -
     reasons: list[str] = []
     calls = False
     for each in heard:
+        if each.kind == "AllDisabled":
+            continue  # lingon-vectorize was there
         if each.kind.startswith("CantVectorize") and "call" in each.kind.lower():
             calls = True
         elif each.done:

@@ -25,8 +25,19 @@ class Target(NamedTuple):
     @property
     def masks(self) -> bool:
         """Whether loads and stores of vectors of any element type can be masked."""
+        return self._has("avx512f", "avx512bw", "avx512vl") or self._has("sve")
+
+    @property
+    def vector_bits(self) -> int:
+        """Length of the vectors that loops are written with; 0 where LLVM has to choose."""
+        if self.triple.startswith("x86_64"):
+            return 512 if self.masks else 256 if self._has("avx", "avx2") else 128
+        # The length of SVE's vectors is known only when the code runs.
+        return 128 if self.triple.startswith(("aarch64", "arm64")) and not self._has("sve") else 0
+
+    def _has(self, *features: str) -> bool:
         enabled = {f[1:]: f[0] == "+" for f in self.features.split(",") if f}
-        return enabled.get("avx512bw", False) or enabled.get("sve", False)
+        return all(enabled.get(feature, False) for feature in features)
 
 
 @functools.cache

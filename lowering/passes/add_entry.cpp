@@ -82,6 +82,9 @@ struct AddEntryPass
           builder, loc, name, LLVM::LLVMFunctionType::get(result, {argument}));
     };
     LLVM::LLVMFuncOp entry = function(kEntry, none, ptr);
+    // LLVM's module says so, too.
+    if (module->hasAttr("lingon.vectorized"))
+      entry.setPassthroughAttr(builder.getStrArrayAttr({"lingon-vectorized"}));
     auto scratch = main->getAttrOfType<IntegerAttr>("lingon.scratch_bytes");
     LLVM::LLVMFuncOp alloc, free;
     if (scratch && scratch.getInt()) {

@@ -57,6 +57,8 @@ struct LoopHintsPass
     SymbolTable symbols(getOperation());
     llvm::DenseMap<StringAttr, int64_t> lengths;
     getOperation().walk([&](scf::ForOp loop) {
+      if (loop->hasAttr("llvm.loop_annotation"))
+        return;
       int64_t operations = lengthOf(loop.getRegion(), symbols, lengths);
       bool reduces = loop.getNumResults() > 0;
       if (operations <
