@@ -23,7 +23,7 @@ def random_numbers(v):
 
 
 def many_steps(v):
-    for k in range(20):
+    for _ in range(20):
         v = jnp.tanh(v - lax.psum(v, "i") / 8) + lax.pmax(jnp.sin(v), "i")
     for k in range(20):  # each with a number of its own
         v = jnp.tanh(v * x44[k % 4, :2] - lax.psum(v, "i") / 8) + lax.pmax(jnp.sin(v), "i")
