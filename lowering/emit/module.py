@@ -107,4 +107,3 @@ def emit_module(
 def _quoted(text: str) -> str:
     """Text for between the quotes of a string attribute."""
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-

@@ -381,6 +381,8 @@ def _pad(ctx, eqn, operand, fill):
     part = operand
     if tuple(sizes) != operand.shape:
         part = extract_slice(ctx, operand, starts, sizes)
+    if part.shape == shape:
+        return part
     if operand.kind == SPLAT and operand.name == background.name:
         return background
     if operand.kind == SPLAT and all(s == 1 for s in strides):

@@ -58,6 +58,8 @@ def test_pad(name):
 
 def test_constants_are_padded_and_reshaped():
     check(lambda: lax.pad(jnp.zeros(2), 0.0, ((1, 1, 0),)))
+    cuts = [((-1, -1, 0),), ((0, -2, 0),), ((-2, 1, 0),), ((-3, -2, 1),)]
+    check(lambda s: [lax.pad(jnp.ones(6) * s, 2.0, c) for c in cuts], np.float32(3))
     check(lambda: lax.reshape(jnp.ones((2, 3)), (6,)))
     check(lambda: lax.reshape(lax.broadcasted_iota(int, (3, 1), 0), (1, 3, 1)))
     check(lambda: lax.transpose(lax.broadcasted_iota(int, (2, 3), 1), (1, 0)))
