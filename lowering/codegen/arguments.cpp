@@ -1,5 +1,4 @@
-//===- arguments.cpp - functions of very many arguments
-//---------------------===//
+//===- arguments.cpp - functions of very many arguments -------------------===//
 //
 // To inline a function whose arguments do not alias makes sets of scopes that
 // grow with the square of their number. Where nothing is computed, nobody asks.

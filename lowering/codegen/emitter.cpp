@@ -1,5 +1,4 @@
-//===- emitter.cpp - code generation, set up once
-//--------------------------===//
+//===- emitter.cpp - code generation, set up once -------------------------===//
 //
 // LLVM's C interface makes the hundred passes of its code generation anew for
 // each module, which takes a millisecond. An emitter keeps them, and leaves out

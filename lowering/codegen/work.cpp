@@ -1,5 +1,4 @@
-//===- work.cpp - what it takes to compile a function
-//-----------------------===//
+//===- work.cpp - what it takes to compile a function ---------------------===//
 //
 // Measured on loops, kernel calls and long straight code: LLVM takes some 60
 // microseconds, which are one unit, for two instructions, and six units more

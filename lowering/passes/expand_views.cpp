@@ -1,5 +1,4 @@
-//===- expand_views.cpp - parts of buffers become descriptors
-//--------------===//
+//===- expand_views.cpp - parts of buffers become descriptors -------------===//
 //
 // Upstream's patterns of expand-strided-metadata and lower-affine, applied to
 // views, to what takes descriptors apart, and to the arithmetic of both.

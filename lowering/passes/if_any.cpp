@@ -1,5 +1,4 @@
-//===- if_any.cpp - a pass that runs where it has something to do
-//-----------===//
+//===- if_any.cpp - a pass that runs where it has something to do ---------===//
 //
 // A conversion looks at every operation of a module, also where none is of the
 // dialect that it converts.
