@@ -120,7 +120,7 @@ def test_stage_texts() -> None:
     assert list(lowered.stages) == STAGES == list(compiled.stages)
     assert lowered.stages == compiled.stages
     signs = {
-        "jaxpr": "lambda ;", "linalg": "linalg.", "bufferized": "memref", "loops": "scf.", "llvm-dialect": "llvm.func",
+        "jaxpr": "lambda ;", "linalg": "linalg.", "bufferized": "memref", "loops": "memref.store", "llvm-dialect": "llvm.func",
         "llvm": "define ", "llvm-opt": "define ", "asm": "ret",
     }  # fmt: skip
     for stage, sign in signs.items():
