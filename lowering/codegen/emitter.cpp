@@ -96,6 +96,7 @@ private:
 
 struct Emitter {
   TargetMachine *machine;
+  CodeGenFileType kind;
   SmallString<0> code;
   raw_svector_ostream stream{code};
   Passes passes;
@@ -110,6 +111,7 @@ extern "C" {
 void *lingon_emitter_create(TargetMachine *machine, int kind) {
   auto emitter = std::make_unique<Emitter>();
   emitter->machine = machine;
+  emitter->kind = static_cast<CodeGenFileType>(kind);
   if (machine->addPassesToEmitFile(emitter->passes, emitter->stream, nullptr,
                                    static_cast<CodeGenFileType>(kind),
                                    /*DisableVerify=*/true))
@@ -130,7 +132,16 @@ size_t lingon_emitter_run(void *pointer, Module *module, const char **code) {
         function.addFnAttr(Attribute::NoInline);
         function.addFnAttr(Attribute::OptimizeNone);
       }
-  emitter->passes.run(*module);
+  if (emitter->kind == CodeGenFileType::AssemblyFile) {
+    // A printer that was used before does not name its first section again.
+    Passes passes;
+    emitter->machine->addPassesToEmitFile(passes, emitter->stream, nullptr,
+                                          emitter->kind,
+                                          /*DisableVerify=*/true);
+    passes.run(*module);
+  } else {
+    emitter->passes.run(*module);
+  }
   *code = emitter->code.data();
   return emitter->code.size();
 }
