@@ -83,7 +83,7 @@ public:
                  iterationsAreIndependent();
   }
 
-  mutable mlir::scf::ForOp loop;
+  mlir::scf::ForOp loop;
   bool understood = false;
   /// Number of iterations, where it is known.
   std::optional<int64_t> trips;
@@ -293,7 +293,7 @@ private:
     mlir::Type element = type.getElementType();
     if (!isElement(element) || element.isInteger(1) || element.isIndex() ||
         courseOf(buffer) != Course::Same ||
-        !loop.isDefinedOutsideOfLoop(buffer))
+        !mlir::scf::ForOp(loop).isDefinedOutsideOfLoop(buffer))
       return std::nullopt;
     int64_t offset;
     llvm::SmallVector<int64_t> strides;
