@@ -35,7 +35,7 @@ constexpr int64_t kLong = 48;
 constexpr int64_t kStraight = 64;
 /// Operations from which a loop calls elementary functions instead of
 /// containing them.
-constexpr int64_t kCalls = 100;
+constexpr int64_t kCalls = 400;
 
 /// LLVM's vectorizer leaves `loop` alone.
 void markDone(scf::ForOp loop) {
