@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import NamedTuple
 
 from .errors import UsageError
@@ -32,6 +33,14 @@ class Pipeline(NamedTuple):
         return tuple(
             [p.replace("%masks", value).replace("%bits", str(bits)) for p in self.passes[stage]]
         )
+
+    def until(self, name: str) -> Pipeline:
+        """The pipeline whose stages end in front of the pass `name`."""
+        passes = {}
+        for stage, names in self.passes.items():
+            kept = itertools.takewhile(lambda p: p.partition("{")[0] != name, names)
+            passes[stage] = tuple(kept)
+        return self._replace(passes=passes)
 
     def without_scalar_loops(self) -> Pipeline:
         """The pipeline for modules in which lingon-vectorize left no loop to LLVM."""

@@ -122,7 +122,8 @@ def program_stats(
     """Lower `text` and count on the way. What lies before `start` is not counted."""
     stats = Stats()
     first = stage(start)
-    with Lowering(text, start=first, pipeline=pipeline) as lowering:
+    # Vector code has loops of its own for the last elements, or none.
+    with Lowering(text, start=first, pipeline=pipeline.until("lingon-vectorize")) as lowering:
         if first.number <= 1:
             for root, times in _called(lowering.module):
                 _count_flops(root, times, stats)
@@ -135,6 +136,7 @@ def program_stats(
             for root in _functions(lowering.module):
                 _count_buffers(root, True, stats)
                 stats.allocated_bytes += _scratch_bytes(root)
+    with Lowering(text, start=first, pipeline=pipeline) as lowering:
         stats.vector_width = vector_width(lowering.advance("llvm-opt").text())
     return stats
 

@@ -30,8 +30,7 @@ func.func @main(%arg0: memref<1000xf32>, %arg1: memref<1000xf32>, %out0: memref<
 // LOOPS:       scf.for
 // LOOPS:         arith.mulf {{.*}} fastmath<contract>
 // LOOPS:         arith.addf {{.*}} fastmath<contract>
-// LOOPS:         memref.store
-// LOOPS-NOT:   scf.for
+// LOOPS:         {{(memref|vector)}}.store
 // LOOPS-NOT:   memref.alloc
 // LOOPS-NOT:   memref.copy
 
