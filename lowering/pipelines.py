@@ -106,6 +106,7 @@ _LLVM_DIALECT = (
     "convert-scf-to-cf",
     "lingon-if-any{dialect=complex pass=convert-complex-to-standard}",
     "lingon-to-llvm",
+    "lingon-bf16-as-bits",
     "reconcile-unrealized-casts",
     "lingon-add-entry",
 )

@@ -1,4 +1,5 @@
 //===- symbols.cpp - what compiled code may call --------------------------===//
+#include "conversions.h"
 #include "kernels/kernel.h"
 #include "module.h"
 #include "pool.h"
@@ -32,6 +33,11 @@ nb::dict symbols() {
   add("memcpy", addressOf(&::memcpy));
   add("memmove", addressOf(&::memmove));
   add("memset", addressOf(&::memset));
+  add("__truncdfhf2", addressOf<float(double)>(&truncateToF16));
+  add("__truncsfhf2", addressOf<float(float)>(&truncateToF16));
+  add("__truncdfbf2", addressOf<float(double)>(&truncateToBF16));
+  add("__truncsfbf2", addressOf<float(float)>(&truncateToBF16));
+  add("__extendhfsf2", addressOf<float(float)>(&extendF16));
   for (int64_t i = 0, n = lingon_kernel_count(); i < n; ++i) {
     const char *name = lingon_kernel_name(i);
     // Null: no variant of the kernel runs on this machine.
@@ -45,7 +51,7 @@ nb::dict symbols() {
 ModuleInit registerSymbols([](nb::module_ &m) {
   m.def("symbols", &symbols,
         "Addresses by name of all that compiled code may call: lingon_rt_*, "
-        "the library kernels and the mem* functions.");
+        "the library kernels, the mem* functions and conversions of floats.");
   m.def(
       "kernel_uses_blas",
       [](const char *name) { return lingon_kernel_uses_blas(name) != 0; },
