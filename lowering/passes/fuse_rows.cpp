@@ -325,13 +325,16 @@ void BlockGrouper::place(Node &node) {
     if (Node *producer = nodeOf(operand))
       if (best < 0 || groups[producer->group].depth > groups[best].depth)
         best = producer->group;
+  // What the body reads by itself it reads at any row: all of that is there
+  // before the group, also where it is an operand besides.
+  SetVector<Value> captured;
+  getUsedValuesDefinedAbove(op->getRegions(), captured);
   int required = 0, requiredBesides = 0;
   for (Value value : usedValues(op)) {
     int level = levelOf(value);
     required = std::max(required, level);
     Node *producer = nodeOf(value);
-    if (!producer || producer->group != best ||
-        !llvm::is_contained(op->getOperands(), value))
+    if (!producer || producer->group != best || captured.contains(value))
       requiredBesides = std::max(requiredBesides, level);
   }
   if (best >= 0 && requiredBesides <= groups[best].depth && tryJoin(node, best))

@@ -1,5 +1,4 @@
-//===- lower_calls.cpp - lingon.call becomes func.call
-//----------------------===//
+//===- lower_calls.cpp - lingon.call becomes func.call --------------------===//
 //
 // The functions that are called become private. They take buffers from their
 // first element on: of a part of a buffer the call passes the address where it
@@ -29,7 +28,11 @@ namespace {
 Value asWhole(OpBuilder &builder, Location loc, LLVMTypeConverter &converter,
               Value operand) {
   auto type = dyn_cast<MemRefType>(operand.getType());
-  if (!type || type.getLayout().isIdentity())
+  if (!type)
+    return operand;
+  // A layout that says that the buffer is whole is a type of its own, too.
+  auto whole = MemRefType::get(type.getShape(), type.getElementType());
+  if (type == whole)
     return operand;
   MLIRContext *context = builder.getContext();
   auto metadata =
@@ -46,7 +49,6 @@ Value asWhole(OpBuilder &builder, Location loc, LLVMTypeConverter &converter,
   Value start = LLVM::GEPOp::create(
       builder, loc, ptr, converter.convertType(type.getElementType()), base,
       ArrayRef<LLVM::GEPArg>{offset});
-  auto whole = MemRefType::get(type.getShape(), type.getElementType());
   Value descriptor =
       MemRefDescriptor::fromStaticShape(builder, loc, converter, whole, start);
   return UnrealizedConversionCastOp::create(builder, loc, whole, descriptor)

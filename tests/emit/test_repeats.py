@@ -433,3 +433,35 @@ def test_steps_that_read_their_neighbours_are_a_loop():
     assert "scf.for" in text_of(f, X)
     same(f, X)
     same(lingon.grad(lambda x: f(x)[1]), X)
+
+
+# ---- parts of buffers that calls take ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("length", [1, 3, 4])
+@pytest.mark.parametrize("scan", [lingon.lax.cummax, lingon.lax.cumprod, lingon.lax.cumlogsumexp])
+def test_calls_with_the_first_elements_of_an_argument(scan, length):
+    def loss(x, b):
+        for _ in range(4):
+            x = x + jnp.tanh(scan(b, axis=0) + x) * 0.1
+        return jnp.sum(x * 2.0)
+
+    x, b = normal(5, length), normal(length, seed=1)
+    same(loss, x, b)
+    same(lingon.grad(loss, argnums=(0, 1)), x, b, tolerance=1e-4)
+
+
+@pytest.mark.parametrize(
+    "take", [lambda b: b[:16], lambda b: b[1:17], lambda b: b[:32:2], lambda b: b[-16:]]
+)
+def test_calls_with_a_part_of_an_argument(take):
+    def f(w, x, b):
+        kept = []
+        for _ in range(4):
+            x = jnp.tanh(x @ w + take(b)) @ w
+            x = jnp.cumsum(jnp.sort(x, axis=0), axis=1) * 0.1 + jnp.cumsum(take(b))
+            x = x - jnp.mean(x, axis=1, keepdims=True)
+            kept.append(x)
+        return kept
+
+    same(f, W, X, normal(33, seed=2), tolerance=1e-4)

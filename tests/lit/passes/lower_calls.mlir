@@ -26,3 +26,13 @@ func.func @main(%x: memref<2x8xf32>, %o: memref<8xf32>) {
   lingon.call @double ins(%row, %s : memref<8xf32, strided<[1], offset: 8>>, f32) outs(%o : memref<8xf32>)
   return
 }
+
+// Also a buffer whose layout says that it begins at the start has another type than the argument.
+// CHECK-LABEL: func.func @first_elements(
+// CHECK:         call @double(%{{.*}}) : (memref<8xf32>, f32, memref<8xf32>, memref<4096xi8>) -> ()
+func.func @first_elements(%x: memref<16xf32>, %o: memref<8xf32>) {
+  %s = arith.constant 2.0 : f32
+  %first = memref.subview %x[0] [8] [1] : memref<16xf32> to memref<8xf32, strided<[1]>>
+  lingon.call @double ins(%first, %s : memref<8xf32, strided<[1]>>, f32) outs(%o : memref<8xf32>)
+  return
+}
