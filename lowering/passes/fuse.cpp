@@ -83,7 +83,7 @@ struct Unit {
   Operation *op = nullptr;
   int cluster = -1;
   SmallVector<unsigned> dependencies;
-  bool done = false;
+  bool started = false;
 };
 
 class BlockFuser {
@@ -98,8 +98,7 @@ private:
   void plan();
   bool tryJoin(Node &node, int id, bool sibling);
   void place(Node &node);
-  void findSources(Node &reader, Value tensor, AffineMap map,
-                   SmallVectorImpl<Source> &out);
+  void findSources(Node &reader, Value tensor, AffineMap map);
   bool inlineAt(const Node &producer, AffineMap toDims, const Node &reader);
   std::optional<AffineMap> producerDims(const Node &producer, unsigned result,
                                         AffineMap map);
@@ -150,6 +149,23 @@ private:
   SmallVector<std::pair<Value, Value>> replacements;
 };
 
+/// True if each result is a dimension of its own or zero. The same map over the
+/// loops of one operation and over those of its cluster, which has none of
+/// extent one, get the same answer, whatever the number of dimensions is.
+bool isProjection(AffineMap map) {
+  llvm::SmallBitVector seen(map.getNumDims());
+  for (AffineExpr expr : map.getResults()) {
+    if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
+      if (seen.test(dim.getPosition()))
+        return false;
+      seen.set(dim.getPosition());
+    } else if (expr != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
 /// The value's owner inside `block`: its defining operation or an ancestor of
 /// it; null for what is defined outside.
 Operation *ownerIn(Block &block, Value value) {
@@ -182,7 +198,7 @@ void BlockFuser::classify(Node &node) {
   for (OpOperand &init : op.getDpsInitsMutable()) {
     AffineMap map =
         lingon::dropUnitDims(op.getMatchingIndexingMap(&init), node.extents);
-    if (!map.isProjectedPermutation(/*allowZeroInResults=*/true))
+    if (!isProjection(map))
       node.elementwise = false;
     for (auto [d, extent] : llvm::enumerate(node.extents))
       if (extent != 1 && !map.isFunctionOfDim(d))
@@ -194,7 +210,7 @@ void BlockFuser::classify(Node &node) {
   unsigned tensorInputs = 0;
   for (OpOperand *input : op.getDpsInputOperands()) {
     tensorInputs += isa<RankedTensorType>(input->get().getType());
-    plain &= op.getMatchingIndexingMap(input).isProjectedPermutation(true);
+    plain &= isProjection(op.getMatchingIndexingMap(input));
   }
   plain &= op.getMatchingBlockArgument(op.getDpsInitOperand(0)).use_empty();
   for (Operation &inner : body) {
@@ -241,33 +257,41 @@ bool BlockFuser::inlineAt(const Node &producer, AffineMap toDims,
     own *= extent;
   for (int64_t extent : reader.extents)
     its *= extent;
-  return own < its && toDims.isProjectedPermutation(true);
+  return own < its && isProjection(toDims);
 }
 
-void BlockFuser::findSources(Node &reader, Value tensor, AffineMap map,
-                             SmallVectorImpl<Source> &out) {
+void BlockFuser::findSources(Node &reader, Value tensor, AffineMap map) {
   while (Value source = lingon::lookThroughUnitReshape(tensor, map))
     tensor = source;
-  if (lingon::isSplat(tensor))
+  if (lingon::isSplat(tensor)) {
+    if (auto fill = tensor.getDefiningOp<linalg::FillOp>())
+      reader.others.push_back(fill.getInputs()[0]);
     return;
+  }
   if (Node *producer = nodeOf(tensor)) {
     auto dims =
         producerDims(*producer, cast<OpResult>(tensor).getResultNumber(), map);
     if (dims && inlineAt(*producer, *dims, reader)) {
       reader.inlineDepth =
           std::max(reader.inlineDepth, producer->inlineDepth + 1);
-      for (OpOperand *input : producer->op.getDpsInputOperands())
+      for (OpOperand *input : producer->op.getDpsInputOperands()) {
         if (isa<RankedTensorType>(input->get().getType()))
-          findSources(reader, input->get(),
-                      producer->op.getMatchingIndexingMap(input).compose(*dims),
-                      out);
+          findSources(
+              reader, input->get(),
+              producer->op.getMatchingIndexingMap(input).compose(*dims));
+        else
+          reader.others.push_back(input->get());
+      }
+      SetVector<Value> captured;
+      getUsedValuesDefinedAbove(producer->op->getRegions(), captured);
+      llvm::append_range(reader.others, captured);
       return;
     }
   }
-  for (const Source &known : out)
+  for (const Source &known : reader.sources)
     if (known.tensor == tensor && known.map == map)
       return;
-  out.push_back({tensor, map});
+  reader.sources.push_back({tensor, map});
 }
 
 /// The smallest depth of a cluster that may read `value` from outside.
@@ -422,7 +446,7 @@ void BlockFuser::place(Node &node) {
     AffineMap map =
         lingon::dropUnitDims(op.getMatchingIndexingMap(&operand), node.extents);
     if (op.isDpsInput(&operand)) {
-      findSources(node, operand.get(), map, node.sources);
+      findSources(node, operand.get(), map);
     } else if (!node.elementwise ||
                !body.getArgument(operand.getOperandNumber()).use_empty()) {
       node.others.push_back(operand.get());
@@ -566,9 +590,9 @@ void BlockFuser::schedule() {
   std::vector<Unit> units;
   DenseMap<Operation *, unsigned> unitOf;
   SmallVector<int> unitOfCluster(clusters.size(), -1);
-  DenseMap<Operation *, Node *> last;
+  DenseSet<Operation *> last;
   for (Cluster &cluster : clusters)
-    last[cluster.members.back()->op] = cluster.members.back();
+    last.insert(cluster.members.back()->op);
   for (Operation *op : original) {
     if (op->hasTrait<OpTrait::IsTerminator>())
       continue;
@@ -593,7 +617,7 @@ void BlockFuser::schedule() {
         return;
       auto found = nodes.find(op);
       unsigned on = found != nodes.end() ? unitOfCluster[found->second->cluster]
-                                         : unitOf.lookup(op);
+                                         : unitOf.at(op);
       if (on != position)
         unit.dependencies.push_back(on);
     };
@@ -619,23 +643,21 @@ void BlockFuser::schedule() {
       block.mightHaveTerminator() ? block.getTerminator() : nullptr;
   SmallVector<std::pair<unsigned, unsigned>> stack;
   for (unsigned start = 0; start < units.size(); ++start) {
-    if (units[start].done)
+    if (units[start].started)
       continue;
+    units[start].started = true;
     stack.push_back({start, 0});
     while (!stack.empty()) {
       auto &[current, next] = stack.back();
       Unit &unit = units[current];
-      if (unit.done) {
-        stack.pop_back();
-        continue;
-      }
       if (next < unit.dependencies.size()) {
         unsigned on = unit.dependencies[next++];
-        if (!units[on].done)
+        if (!units[on].started) {
+          units[on].started = true;
           stack.push_back({on, 0});
+        }
         continue;
       }
-      unit.done = true;
       if (unit.cluster >= 0)
         emit(clusters[unit.cluster]);
       else if (end)
@@ -808,8 +830,25 @@ void BlockFuser::emit(Cluster &cluster) {
         roots.push_back(result);
   }
   if (roots.empty() || isUnchanged(cluster)) {
-    for (Node *member : cluster.members)
+    for (Node *member : cluster.members) {
+      // What a destination holds is no dependency where it is not read, so the
+      // operation may have moved in front of it.
+      OpBuilder builder(context);
+      for (OpOperand &init : member->op.getDpsInitsMutable()) {
+        if (!member->elementwise ||
+            !member->op.getMatchingBlockArgument(&init).use_empty() ||
+            !ownerIn(block, init.get()))
+          continue;
+        auto type = cast<RankedTensorType>(init.get().getType());
+        builder.setInsertionPoint(member->op);
+        auto empty =
+            tensor::EmptyOp::create(builder, member->op.getLoc(),
+                                    type.getShape(), type.getElementType());
+        moveToEnd(empty);
+        init.set(empty);
+      }
       moveToEnd(member->op);
+    }
     return;
   }
 

@@ -145,3 +145,27 @@ def test_reductions_whose_inputs_lack_dimensions():
         check(lambda x, a=axes: jnp.exp(jnp.broadcast_to(x[:, None], (6, 5))).sum(a), x, rtol=1e-5)
         check(lambda x, a=axes: (jnp.arange(30.0).reshape(6, 5) * 2).max(a) + x[0], x)
     check(lambda x: (jnp.arange(1000) * 2).sum() + x, x)
+
+
+def test_reductions_of_one_element_that_are_broadcast():
+    x, c = normal("float32", (1, 1)), np.arange(3, dtype=np.float32)[:, None]
+    check(lambda x: jnp.broadcast_to(x.sum(0, keepdims=True) * 0.5, (3, 1, 1)), x)
+    check(lambda x: jnp.broadcast_to((x @ x) * 0.05, (3, 1)), x, rtol=1e-6)
+    check(lambda x, c: (x.max(0, keepdims=True) * 0.5 + c, (x.sum(1) * 0.5) * c), x, c)
+
+
+def test_reductions_read_by_updates():
+    x = normal("float32", (8, 8))
+
+    def normalized(x):
+        y = (x - x.mean(-1, keepdims=True)) * lax.rsqrt(x.var(-1, keepdims=True) + 0.1)
+        s = y.at[jnp.array([0, 5, 2])].max(1)
+        z = lax.dynamic_update_slice(x, x[4:5] + 1, (0, 0))
+        return jnp.sum(jnp.where(z > 0, z, y), axis=1), s
+
+    def rolled(c, x):
+        v = jnp.argmin(x, axis=0)
+        return c.astype(jnp.float16)[jnp.abs(v % 5)], jnp.roll(v, -1, axis=0)
+
+    check(normalized, x, rtol=1e-5, atol=1e-5)
+    check(rolled, x[0, :5], x)

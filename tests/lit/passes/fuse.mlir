@@ -166,3 +166,122 @@ func.func @siblings(%x: tensor<4x8xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   } -> tensor<4xf32>
   return %0, %1 : tensor<4xf32>, tensor<4xf32>
 }
+
+// A cheap producer of one element is read where it is broadcast, whatever number of dimensions of size one it has:
+// what is decided from the loops of the operation holds for those of the fused one, which are fewer.
+// CHECK-LABEL: func.func @one_element
+// CHECK:         %[[S:.*]] = linalg.generic {{.*}} iterator_types = []} ins(%{{.*}} : tensor<1x1xf32>) outs(%{{.*}} : tensor<1xf32>)
+// CHECK:         linalg.generic {{.*}} iterator_types = ["parallel"]} ins(%[[S]] : tensor<1xf32>) outs(%{{.*}} : tensor<3x1x1xf32>)
+// CHECK:           arith.mulf
+// CHECK-NOT:     linalg.generic
+// CHECK:         return
+func.func @one_element(%x: tensor<1x1xf32>) -> tensor<3x1x1xf32> {
+  %z = arith.constant 0.0 : f32
+  %h = arith.constant 0.5 : f32
+  %e1 = tensor.empty() : tensor<1xf32>
+  %f = linalg.fill ins(%z : f32) outs(%e1 : tensor<1xf32>) -> tensor<1xf32>
+  %s = linalg.generic {indexing_maps = [#id, #col], iterator_types = ["reduction", "parallel"]} ins(%x : tensor<1x1xf32>) outs(%f : tensor<1xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = arith.addf %a, %o : f32
+    linalg.yield %r : f32
+  } -> tensor<1xf32>
+  %e2 = tensor.empty() : tensor<1x1xf32>
+  %m = linalg.generic {indexing_maps = [#col, #id], iterator_types = ["parallel", "parallel"]} ins(%s : tensor<1xf32>) outs(%e2 : tensor<1x1xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = arith.mulf %a, %h : f32
+    linalg.yield %r : f32
+  } -> tensor<1x1xf32>
+  %e3 = tensor.empty() : tensor<3x1x1xf32>
+  %b = linalg.generic {indexing_maps = [affine_map<(i, j, k) -> (j, k)>, affine_map<(i, j, k) -> (i, j, k)>], iterator_types = ["parallel", "parallel", "parallel"]} ins(%m : tensor<1x1xf32>) outs(%e3 : tensor<3x1x1xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    linalg.yield %a : f32
+  } -> tensor<3x1x1xf32>
+  return %b : tensor<3x1x1xf32>
+}
+
+// The slice needs the exponential, so the operation fused with it, which reads an element of %w, moves before the
+// slice, and the computation of %w with it: in front of the destination that it does not read.
+// CHECK-LABEL: func.func @unread_destination
+// CHECK:         linalg.generic {{.*}} iterator_types = ["parallel", "reduction"]}
+// CHECK:         %[[E:.*]] = tensor.empty() : tensor<2xf32>
+// CHECK-NEXT:    %[[W:.*]] = linalg.generic {{.*}} outs(%[[E]] : tensor<2xf32>)
+// CHECK:         %[[R:.*]]:2 = linalg.generic
+// CHECK:           math.exp
+// CHECK:           tensor.extract %[[W]]
+// CHECK:         tensor.extract_slice %[[R]]#0
+// CHECK-NOT:     linalg.generic
+// CHECK:         return
+func.func @unread_destination(%x: tensor<4x8xf32>, %y: tensor<2xf32>) -> (tensor<2xf32>, tensor<4xf32>) {
+  %z = arith.constant 0.0 : f32
+  %c = arith.constant 1 : index
+  %e = tensor.empty() : tensor<4xf32>
+  %f = linalg.fill ins(%z : f32) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+  %m = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<4x8xf32>) outs(%f : tensor<4xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = arith.addf %a, %o : f32
+    linalg.yield %r : f32
+  } -> tensor<4xf32>
+  %v = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%m : tensor<4xf32>) outs(%e : tensor<4xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = math.exp %a : f32
+    linalg.yield %r : f32
+  } -> tensor<4xf32>
+  %s = tensor.extract_slice %v[0] [2] [1] : tensor<4xf32> to tensor<2xf32>
+  %e2 = tensor.empty() : tensor<2xf32>
+  %w = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%y : tensor<2xf32>) outs(%e2 : tensor<2xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = math.sin %a : f32
+    linalg.yield %r : f32
+  } -> tensor<2xf32>
+  %u = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%v : tensor<4xf32>) outs(%e : tensor<4xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %t = tensor.extract %w[%c] : tensor<2xf32>
+    %r = arith.mulf %a, %t : f32
+    linalg.yield %r : f32
+  } -> tensor<4xf32>
+  return %s, %u : tensor<2xf32>, tensor<4xf32>
+}
+
+// What a fill or a broadcast repeats is read as a scalar, which may come from a reduction in the same loop: the
+// operation that reads it comes after that loop.
+// CHECK-LABEL: func.func @repeated_scalar
+// CHECK:         %[[R:.*]]:2 = linalg.generic
+// CHECK:           math.exp
+// CHECK:         %[[T:.*]] = tensor.extract %[[R]]#1[]
+// CHECK:         linalg.generic
+// CHECK-DAG:       arith.divf %{{.*}}, %[[T]]
+// CHECK-DAG:       arith.mulf %{{.*}}, %[[T]]
+// CHECK:         return
+func.func @repeated_scalar(%x: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
+  %z = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8xf32>
+  %e0 = tensor.empty() : tensor<f32>
+  %f0 = linalg.fill ins(%z : f32) outs(%e0 : tensor<f32>) -> tensor<f32>
+  %v = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%x : tensor<8xf32>) outs(%e : tensor<8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = math.exp %a : f32
+    linalg.yield %r : f32
+  } -> tensor<8xf32>
+  %m = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> ()>], iterator_types = ["reduction"]} ins(%v : tensor<8xf32>) outs(%f0 : tensor<f32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = arith.addf %a, %o : f32
+    linalg.yield %r : f32
+  } -> tensor<f32>
+  %t = tensor.extract %m[] : tensor<f32>
+  %f = linalg.fill ins(%t : f32) outs(%e : tensor<8xf32>) -> tensor<8xf32>
+  %g = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>], iterator_types = ["parallel"]} outs(%e : tensor<8xf32>) {
+  ^bb0(%o: f32):
+    linalg.yield %t : f32
+  } -> tensor<8xf32>
+  %p = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%v, %f : tensor<8xf32>, tensor<8xf32>) outs(%e : tensor<8xf32>) {
+  ^bb0(%a: f32, %c: f32, %o: f32):
+    %r = arith.divf %a, %c : f32
+    linalg.yield %r : f32
+  } -> tensor<8xf32>
+  %q = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%v, %g : tensor<8xf32>, tensor<8xf32>) outs(%e : tensor<8xf32>) {
+  ^bb0(%a: f32, %c: f32, %o: f32):
+    %r = arith.mulf %a, %c : f32
+    linalg.yield %r : f32
+  } -> tensor<8xf32>
+  return %p, %q : tensor<8xf32>, tensor<8xf32>
+}
