@@ -99,6 +99,9 @@ public:
     return found == courses.end() ? Course::Same : found->second;
   }
 
+  /// The stores of the body.
+  llvm::ArrayRef<mlir::memref::StoreOp> stores() const { return written; }
+
   /// The accumulator that `op` adds to, or -1.
   int accumulatorOf(mlir::Operation *op) const {
     auto found = combiners.find(op);

@@ -233,8 +233,10 @@ private:
       finish(state);
       return;
     }
+    // One element is no vector: see masksUnknown.
+    bool tail = machine.masks && rest > 1;
     State state = begin(copiesFor(vectors));
-    int64_t total = vectors + (machine.masks && rest > 0);
+    int64_t total = vectors + tail;
     int64_t done = 0;
     if (vectors > state.copies && total * shape.length > kStraight) {
       done = vectors / state.copies * state.copies;
@@ -243,20 +245,21 @@ private:
     // A short body again, one after the other, or a loop with one vector each.
     int64_t left = total - done;
     if (left > 1 && left * shape.length > kStraight && machine.masks) {
-      loopOver(index(first + done * width), loop.getUpperBound(), state,
-               /*masked=*/rest > 0, /*single=*/true);
+      loopOver(index(first + done * width),
+               tail ? loop.getUpperBound() : index(first + vectors * width),
+               state, /*masked=*/tail, /*single=*/true);
     } else {
       while (done < vectors) {
         int64_t now = std::min(state.copies, vectors - done);
         emitCopies(index(first + done * width), now, {}, state);
         done += now;
       }
-      if (machine.masks && rest > 0)
+      if (tail)
         emitCopies(index(first + done * width), 1, constantMask(rest), state);
     }
     first += vectors * width;
     finish(state);
-    if (machine.masks)
+    if (tail)
       return;
     // Narrower vectors for short bodies, single elements for what is left.
     while (rest > 1 && shape.length * width <= kStraight * 4) {
@@ -276,7 +279,8 @@ private:
   void emitUnknown() {
     beginWidth(machine.bits / shape.widest);
     Value from = loop.getLowerBound(), to = loop.getUpperBound();
-    if (machine.masks && shape.length >= kLong) {
+    bool masks = machine.masks && masksUnknown();
+    if (masks && shape.length >= kLong) {
       State state = begin(1);
       loopOver(from, to, state, /*masked=*/true);
       finish(state);
@@ -289,11 +293,20 @@ private:
     Value end = arith::SubIOp::create(b, to, rest);
     loopOver(from, end, state, /*masked=*/false);
     Value last = arith::MaxSIOp::create(b, end, from);
-    if (machine.masks)
+    if (masks)
       loopOver(last, to, state, /*masked=*/true);
     finish(state);
-    if (!machine.masks)
+    if (!masks)
       emitScalars(last);
+  }
+
+  /// Whether the last elements may be masked where their number is not known.
+  /// LLVM 22 writes four bytes where a mask of one lane, known to be constant,
+  /// stores integers of fewer bits that are truncated ones.
+  bool masksUnknown() const {
+    return llvm::none_of(shape.stores(), [](memref::StoreOp store) {
+      return store.getMemRefType().getElementTypeBitWidth() < 32;
+    });
   }
 
   /// How many vectors an iteration works on.

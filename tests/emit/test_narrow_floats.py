@@ -77,3 +77,16 @@ def test_roundings(features: str, name: str, wide: str) -> None:
         same = (got.view(np.uint16) == expected.view(np.uint16)) | (np.isnan(x) & np.isnan(got))
         assert same.all()
     np.testing.assert_array_equal(back, got.astype(wide))
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float16", "int8", "uint16"])
+def test_one_element_behind_the_vectors(features: str, name: str) -> None:
+    """It is written, and nothing behind it."""
+
+    def f(x: jax.Array) -> jax.Array:
+        x = x + x.astype("float32").astype(x.dtype) // 2
+        return x.at[0].max(x[-1])
+
+    for columns in (17, 18, 33, 65, 129):
+        x = jnp.asarray(np.random.default_rng(columns).integers(0, 50, (7, columns))).astype(name)
+        np.testing.assert_array_equal(jax.jit(f)(x), f(x))
