@@ -99,7 +99,14 @@ struct Emitter {
   CodeGenFileType kind;
   SmallString<0> code;
   raw_svector_ostream stream{code};
-  Passes passes;
+  std::unique_ptr<Passes> passes;
+
+  /// Makes the passes; false if the target has no such output.
+  bool setUp() {
+    passes = std::make_unique<Passes>();
+    return !machine->addPassesToEmitFile(*passes, stream, nullptr, kind,
+                                         /*DisableVerify=*/true);
+  }
 };
 
 } // namespace
@@ -112,11 +119,7 @@ void *lingon_emitter_create(TargetMachine *machine, int kind) {
   auto emitter = std::make_unique<Emitter>();
   emitter->machine = machine;
   emitter->kind = static_cast<CodeGenFileType>(kind);
-  if (machine->addPassesToEmitFile(emitter->passes, emitter->stream, nullptr,
-                                   static_cast<CodeGenFileType>(kind),
-                                   /*DisableVerify=*/true))
-    return nullptr;
-  return emitter.release();
+  return emitter->setUp() ? emitter.release() : nullptr;
 }
 
 /// Code of a module, which is changed; it stays until the next call. An emitter
@@ -132,16 +135,12 @@ size_t lingon_emitter_run(void *pointer, Module *module, const char **code) {
         function.addFnAttr(Attribute::NoInline);
         function.addFnAttr(Attribute::OptimizeNone);
       }
-  if (emitter->kind == CodeGenFileType::AssemblyFile) {
-    // A printer that was used before does not name its first section again.
-    Passes passes;
-    emitter->machine->addPassesToEmitFile(passes, emitter->stream, nullptr,
-                                          emitter->kind,
-                                          /*DisableVerify=*/true);
-    passes.run(*module);
-  } else {
-    emitter->passes.run(*module);
-  }
+  if (!emitter->passes)
+    emitter->setUp();
+  emitter->passes->run(*module);
+  // A printer that was used before does not name its first section again.
+  if (emitter->kind == CodeGenFileType::AssemblyFile)
+    emitter->passes.reset();
   *code = emitter->code.data();
   return emitter->code.size();
 }

@@ -5,9 +5,11 @@ from __future__ import annotations
 import jax
 import ml_dtypes
 import numpy as np
+import pytest
 
+import lingon
 from lingon import runtime
-from lingon.lowering import compile_jaxpr
+from lingon.lowering import compile_jaxpr, target_machine
 from lingon.lowering.emit import emit_module
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -22,6 +24,23 @@ DTYPES = (*FLOATS, *SIGNED, *UNSIGNED, "bool", *COMPLEX)
 
 # The smallest steps of rounding, as relative tolerances: one in the last place.
 ONE_ULP = {"float16": 1e-3, "bfloat16": 8e-3, "float32": 1.2e-7, "float64": 2.3e-16}
+
+
+def cpu_features(*lists: str):
+    """A fixture that runs a test with each of these changes to the features of the CPU, for code that
+    is compiled in the test. Elsewhere than on x86-64 with the first one alone."""
+    x86 = target_machine.default_triple().startswith("x86_64")
+
+    @pytest.fixture(params=lists if x86 else lists[:1], ids=lambda p: p or "all")
+    def features(request, monkeypatch):
+        monkeypatch.setenv("LINGON_CPU_FEATURES", request.param)
+        target_machine.host_target.cache_clear()
+        lingon.clear_caches()
+        yield request.param
+        target_machine.host_target.cache_clear()
+        lingon.clear_caches()
+
+    return features
 
 
 def dtype(name: str) -> np.dtype:

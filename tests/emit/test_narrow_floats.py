@@ -8,10 +8,11 @@ import pytest
 
 import lingon as jax
 import lingon.numpy as jnp
-from lingon.lowering import target_machine
+from tests.emit.emit_oracle import cpu_features
 
-X86 = target_machine.default_triple().startswith("x86_64")
-FEATURES = ("", "-avx512fp16,-avx512bf16", "-avx512f", "-avx512f,-avx2", "-avx512f,-avx2,-f16c")
+features = cpu_features(
+    "", "-avx512fp16,-avx512bf16", "-avx512f", "-avx512f,-avx2", "-avx512f,-avx2,-f16c"
+)
 PROGRAMS = {
     "exp": jnp.exp,
     "two functions": lambda a: jnp.tanh(jnp.sin(a)),
@@ -24,17 +25,6 @@ PROGRAMS = {
     "scan": lambda a: jax.lax.scan(lambda c, v: (c + 1, v), a[0], a)[1],
     "there and back": lambda a: a.astype(jnp.int32).astype(a.dtype),
 }
-
-
-@pytest.fixture(params=FEATURES if X86 else FEATURES[:1], ids=lambda p: p or "all")
-def features(request, monkeypatch):
-    """Fewer features of the CPU, for code that is compiled in the test."""
-    monkeypatch.setenv("LINGON_CPU_FEATURES", request.param)
-    target_machine.host_target.cache_clear()
-    jax.clear_caches()
-    yield request.param
-    target_machine.host_target.cache_clear()
-    jax.clear_caches()
 
 
 @pytest.mark.parametrize("shape", [(1,), (5,), (7, 9), (64, 64)], ids=str)

@@ -12,20 +12,10 @@ from jax import lax
 from jax import numpy as jnp
 
 from lingon.lowering import target_machine
-from tests.emit.emit_oracle import check, dtype, run
+from tests.emit.emit_oracle import check, cpu_features, dtype, run
 
-FEATURES = ("", "-avx512f", "-avx512f,-avx2")
+features = cpu_features("", "-avx512f", "-avx512f,-avx2")
 COUNTS = (*range(1, 36), 47, 48, 49, 63, 64, 65, 70, 127, 130)
-X86 = target_machine.default_triple().startswith("x86_64")
-
-
-@pytest.fixture(params=FEATURES if X86 else FEATURES[:1], ids=lambda p: p or "all")
-def features(request, monkeypatch):
-    """Fewer features of the CPU, for code that is compiled in the test."""
-    monkeypatch.setenv("LINGON_CPU_FEATURES", request.param)
-    target_machine.host_target.cache_clear()
-    yield request.param
-    target_machine.host_target.cache_clear()
 
 
 def numbers(name: str, count: int, seed: int = 0) -> np.ndarray:
