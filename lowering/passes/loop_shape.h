@@ -57,6 +57,10 @@ enum class Course {
   Any,
 };
 
+inline bool isWide(mlir::Type type) {
+  return type.isIntOrFloat() && type.getIntOrFloatBitWidth() == 64;
+}
+
 /// Operations, and those of them whose result has 64 bits.
 struct Length {
   int64_t all = 0;
@@ -64,7 +68,7 @@ struct Length {
 
   void add(mlir::Type result) {
     ++all;
-    wide += result.isIntOrFloat() && result.getIntOrFloatBitWidth() == 64;
+    wide += isWide(result);
   }
   void add(Length other) {
     all += other.all;
@@ -90,8 +94,9 @@ public:
   llvm::SmallVector<Accumulator> accumulators;
   /// Operations in the body, those of called functions counted.
   int64_t length = 0;
-  /// Bits of the largest element among loads, stores and what is computed; of
-  /// what functions compute if that is most of the work.
+  /// Bits of the largest element among loads, stores and what is computed. 64
+  /// bits are computed in two vectors where they are a small part of the work,
+  /// such as a counter, or most, but not nearly all, of what functions compute.
   unsigned widest = 0;
 
   Course courseOf(mlir::Value value) const {
@@ -211,7 +216,8 @@ private:
       if (!visit(&op, lengthOf))
         return false;
     length = work.all;
-    if (widest > 0 && work.wide * 8 > work.all * 7)
+    if (widest > 0 &&
+        (inBody.wide * 4 > work.all || work.wide * 8 > work.all * 7))
       widest = 64;
     // A loop that stores and accumulates nothing is left alone.
     return widest > 0 && (!written.empty() || !accumulators.empty());
@@ -258,8 +264,11 @@ private:
                                 : counts(op) ? Course::Counting
                                              : Course::Any;
     if (courses[op->getResult(0)] == Course::Any) {
-      work.add(op->getResult(0).getType());
-      note(op->getResult(0).getType());
+      mlir::Type type = op->getResult(0).getType();
+      work.add(type);
+      inBody.add(type);
+      if (!isWide(type))
+        note(type);
     }
     return true;
   }
@@ -409,7 +418,8 @@ private:
     return true;
   }
 
-  Length work;
+  /// All the work, and that of the operations that no function contains.
+  Length work, inBody;
   llvm::DenseMap<mlir::Value, Course> courses;
   llvm::DenseMap<mlir::Operation *, unsigned> combiners, addends;
   llvm::SmallVector<mlir::memref::LoadOp> loads, sameLoads;

@@ -87,6 +87,46 @@ func.func @sum(%x: memref<1024xf32>) -> (f32, i32) {
   return %r, %m : f32, i32
 }
 
+// The width is that of the 32-bit numbers, which are most of the work; the
+// other way round it is that of the 64-bit ones.
+// CHECK-LABEL: func.func @high_words
+// CHECK:         arith.shrui %{{.*}} : vector<16xi64>
+// CHECK:         vector.store %{{.*}} : memref<64xi32>, vector<16xi32>
+// CHECK-LABEL: func.func @wide
+// CHECK:         arith.muli %{{.*}} : vector<8xi64>
+// CHECK:         vector.store %{{.*}} : memref<64xi32>, vector<8xi32>
+func.func @high_words(%x: memref<64xi32>, %y: memref<64xi32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = arith.constant 64 : index
+  %bits = arith.constant 32 : i64
+  scf.for %i = %c0 to %n step %c1 {
+    %a = memref.load %x[%i] : memref<64xi32>
+    %k = arith.index_cast %i : index to i64
+    %h = arith.shrui %k, %bits : i64
+    %t = arith.trunci %h : i64 to i32
+    %b = arith.xori %a, %t : i32
+    %c = arith.muli %b, %a : i32
+    memref.store %c, %y[%i] : memref<64xi32>
+  }
+  return
+}
+func.func @wide(%x: memref<64xi32>, %y: memref<64xi32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = arith.constant 64 : index
+  %bits = arith.constant 32 : i64
+  scf.for %i = %c0 to %n step %c1 {
+    %a = memref.load %x[%i] : memref<64xi32>
+    %k = arith.extui %a : i32 to i64
+    %m = arith.muli %k, %k : i64
+    %h = arith.shrui %m, %bits : i64
+    %t = arith.trunci %h : i64 to i32
+    memref.store %t, %y[%i] : memref<64xi32>
+  }
+  return
+}
+
 // Left to LLVM: sums in order, neighbours in place, columns, other functions.
 // CHECK-LABEL: func.func @left
 // CHECK-NOT:     vector
