@@ -9,7 +9,8 @@
 // Every cluster has a depth, larger than that of all clusters whose results it
 // reads, directly or through other operations. Members join only a cluster of a
 // depth that this allows, so the graph of clusters has no cycle, and one pass
-// over the block is enough.
+// over the block is enough. Clusters that meet in one operation become one
+// where neither can depend on the other.
 //
 //===----------------------------------------------------------------------===//
 
@@ -96,7 +97,11 @@ private:
   void collect();
   void classify(Node &node);
   void plan();
+  bool align(const Node &node, int id, bool sibling,
+             SmallVectorImpl<int> &alignment);
   bool tryJoin(Node &node, int id, bool sibling);
+  bool isRead(const Cluster &cluster);
+  bool merge(const Node &node, int &into, int from);
   void place(Node &node);
   void findSources(Node &reader, Value tensor, AffineMap map);
   bool inlineAt(const Node &producer, AffineMap toDims, const Node &reader);
@@ -304,22 +309,23 @@ int BlockFuser::levelOf(Value value) {
   return levels.lookup(op);
 }
 
-/// Adds the node to the cluster if its iteration space lines up with it.
-bool BlockFuser::tryJoin(Node &node, int id, bool sibling) {
+/// Finds the dimension of the cluster for each loop dimension of the node, -1
+/// for extent one: such that it reads the cluster's results, or, for a sibling,
+/// an operand of both, where the cluster's iteration computes or reads them.
+bool BlockFuser::align(const Node &node, int id, bool sibling,
+                       SmallVectorImpl<int> &alignment) {
   Cluster &cluster = clusters[id];
   auto refuse = [&](StringRef reason) {
     refusal = reason;
     return false;
   };
-  if (cluster.cost + node.cost > kMaxCost)
-    return refuse("the fused operation would have too much code");
   unsigned rank = 0;
   for (int64_t extent : node.extents)
     rank += extent != 1;
   if (rank != cluster.extents.size())
     return refuse("the iteration spaces differ");
 
-  SmallVector<int> alignment(node.extents.size(), -1);
+  alignment.assign(node.extents.size(), -1);
   SmallVector<bool> taken(cluster.extents.size(), false);
   auto align = [&](AffineExpr expr, int dim) {
     auto own = dyn_cast<AffineDimExpr>(expr);
@@ -372,7 +378,7 @@ bool BlockFuser::tryJoin(Node &node, int id, bool sibling) {
         for (const Source &other : member->sources) {
           if (lined || other.tensor != source.tensor)
             continue;
-          SmallVector<int> savedAlignment = alignment;
+          SmallVector<int> savedAlignment(alignment.begin(), alignment.end());
           SmallVector<bool> savedTaken = taken;
           bool fits = true;
           for (auto [own, its] :
@@ -384,7 +390,7 @@ bool BlockFuser::tryJoin(Node &node, int id, bool sibling) {
           if (fits && llvm::all_of(taken, [](bool t) { return t; })) {
             lined = true;
           } else {
-            alignment = savedAlignment;
+            alignment.assign(savedAlignment.begin(), savedAlignment.end());
             taken = savedTaken;
           }
         }
@@ -396,6 +402,21 @@ bool BlockFuser::tryJoin(Node &node, int id, bool sibling) {
   for (auto [d, extent] : llvm::enumerate(node.extents))
     if (extent != 1 && alignment[d] == -1)
       return refuse("the iteration spaces do not line up");
+  return true;
+}
+
+/// Adds the node to the cluster if its iteration space lines up with it.
+bool BlockFuser::tryJoin(Node &node, int id, bool sibling) {
+  Cluster &cluster = clusters[id];
+  auto refuse = [&](StringRef reason) {
+    refusal = reason;
+    return false;
+  };
+  if (cluster.cost + node.cost > kMaxCost)
+    return refuse("the fused operation would have too much code");
+  SmallVector<int> alignment;
+  if (!align(node, id, sibling, alignment))
+    return false;
 
   SmallVector<bool> reduced(cluster.extents.size(), false);
   bool reduces = false;
@@ -435,6 +456,79 @@ bool BlockFuser::tryJoin(Node &node, int id, bool sibling) {
   return true;
 }
 
+/// True if what was placed so far depends on the cluster.
+bool BlockFuser::isRead(const Cluster &cluster) {
+  for (Node *member : cluster.members)
+    for (Operation *user : member->op->getUsers()) {
+      Operation *op = block.findAncestorOpInBlock(*user);
+      auto found = nodes.find(op);
+      if (found == nodes.end() ? levels.contains(op)
+                               : found->second->cluster >= 0 &&
+                                     found->second->cluster != member->cluster)
+        return true;
+    }
+  return false;
+}
+
+/// Makes one cluster, `into`, of two whose results the node reads, if it can be
+/// in the loop of either. Clusters of equal depth do not depend on each other;
+/// one that nothing reads yet may be computed later.
+bool BlockFuser::merge(const Node &node, int &into, int from) {
+  int depth = std::max(clusters[into].depth, clusters[from].depth);
+  for (int id : {into, from})
+    if (clusters[id].depth < depth && isRead(clusters[id]))
+      return false;
+  if (clusters[from].members.size() > clusters[into].members.size())
+    std::swap(into, from);
+  Cluster &target = clusters[into], &source = clusters[from];
+  SmallVector<int> targetDims, sourceDims;
+  if (target.cost + source.cost + node.cost > kMaxCost ||
+      !align(node, into, false, targetDims) ||
+      !align(node, from, false, sourceDims))
+    return false;
+  SmallVector<int> moved(source.extents.size());
+  SmallVector<bool> reduced(source.extents.size());
+  for (auto [to, at] : llvm::zip(targetDims, sourceDims))
+    if (at >= 0) {
+      moved[at] = to;
+      reduced[to] = source.reduced[at];
+    }
+  if (source.hasReduction && target.hasReduction && reduced != target.reduced)
+    return false;
+  unsigned inputs = target.inputs.size();
+  for (Value input : source.inputs)
+    inputs += !target.inputs.contains(input);
+  if (inputs > kMaxOperands)
+    return false;
+
+  for (Node *member : source.members) {
+    member->cluster = into;
+    for (int &dim : member->alignment)
+      if (dim >= 0)
+        dim = moved[dim];
+  }
+  size_t middle = target.members.size();
+  llvm::append_range(target.members, source.members);
+  std::inplace_merge(target.members.begin(), target.members.begin() + middle,
+                     target.members.end(), [](const Node *a, const Node *b) {
+                       return a->order < b->order;
+                     });
+  for (Value input : source.inputs) {
+    SmallVector<int, 2> &ids = readers[input];
+    if (target.inputs.insert(input).second)
+      llvm::replace(ids, from, into);
+    else
+      llvm::erase(ids, from);
+  }
+  if (source.hasReduction)
+    target.reduced = reduced;
+  target.hasReduction |= source.hasReduction;
+  target.depth = depth;
+  target.cost += source.cost;
+  source = Cluster();
+  return true;
+}
+
 void BlockFuser::place(Node &node) {
   linalg::GenericOp op = node.op;
   Block &body = *op.getBody();
@@ -458,13 +552,20 @@ void BlockFuser::place(Node &node) {
     node.others.push_back(value);
 
   // The deepest producer's cluster is the only one of its producers' that the
-  // node can join.
-  int best = -1;
+  // node can join; others may become part of it.
+  int best = -1, complete = 0;
   for (const Source &source : node.sources)
     if (Node *producer = nodeOf(source.tensor))
       if (best < 0 || clusters[producer->cluster].depth > clusters[best].depth)
         best = producer->cluster;
-  int required = 0, requiredBesides = 0;
+  for (Value value : node.others)
+    complete = std::max(complete, levelOf(value));
+  if (best >= 0 && complete <= clusters[best].depth)
+    for (const Source &source : node.sources)
+      if (Node *producer = nodeOf(source.tensor))
+        if (producer->cluster != best)
+          merge(node, best, producer->cluster);
+  int required = complete, requiredBesides = complete;
   auto require = [&](Value value) {
     int level = levelOf(value);
     required = std::max(required, level);
@@ -472,10 +573,6 @@ void BlockFuser::place(Node &node) {
     if (!producer || producer->cluster != best)
       requiredBesides = std::max(requiredBesides, level);
   };
-  for (Value value : node.others) {
-    require(value);
-    requiredBesides = std::max(requiredBesides, levelOf(value));
-  }
   for (const Source &source : node.sources)
     require(source.tensor);
   if (best >= 0 && requiredBesides <= clusters[best].depth &&
@@ -592,7 +689,8 @@ void BlockFuser::schedule() {
   SmallVector<int> unitOfCluster(clusters.size(), -1);
   DenseSet<Operation *> last;
   for (Cluster &cluster : clusters)
-    last.insert(cluster.members.back()->op);
+    if (!cluster.members.empty()) // merged
+      last.insert(cluster.members.back()->op);
   for (Operation *op : original) {
     if (op->hasTrait<OpTrait::IsTerminator>())
       continue;
