@@ -6,6 +6,7 @@
 Each polynomial is the weighted minimax approximation sum c_i v(x)^i of g(x) on an interval, found
 by the Remez exchange on a fine Chebyshev grid at 60 digits. Coefficients are rounded one after the
 other, leading one first, and the rest is fitted again each time: the rounding costs little.
+A quotient of polynomials is stored as the numerator's coefficients and then the denominator's.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ class Polynomial:
     variable: Real = lambda x: x
     # how many leading coefficients are rounded before the rest is fitted; the best of several
     rounded: tuple[int, ...] = (6,)
+    # coefficients of a denominator, of which the first is 1; without one 0
+    below: int = 0
 
 
 def round_to(value: mpf, type_: str) -> float:
@@ -114,6 +117,12 @@ def fit(p: Polynomial) -> tuple[list[float], mpf]:
     variable = [p.variable(x) for x in points]
     weights = [abs(p.weight(x)) for x in points]
     basis = [[v**i for v in variable] for i in range(p.terms)]
+    below = [1.0]
+    if p.below:
+        below = denominator(p, target, basis, variable, weights)
+        values = [sum(mpf(c) * v**i for i, c in enumerate(below)) for v in variable]
+        target = [t * d for t, d in zip(target, values)]
+        weights = [w / abs(d) for w, d in zip(weights, values)]
     best: tuple[list[float], mpf] | None = None
     for rounded in p.rounded:
         residual = list(target)
@@ -130,7 +139,19 @@ def fit(p: Polynomial) -> tuple[list[float], mpf]:
         if best is None or error < best[1]:
             best = done, error
     assert best is not None
-    return best
+    return best[0] + (below if p.below else []), best[1]
+
+
+def denominator(p: Polynomial, target: list, basis: list, variable: list, weights: list) -> list:
+    """Rounded coefficients of the denominator d: the linear problem target d = sum c_i v^i, with
+    weights by the d of the time before (Loeb)."""
+    values, found = [mpf(1)] * len(target), [mpf(1)]
+    for _ in range(4):
+        columns = [[-t * v**i for t, v in zip(target, variable)] for i in range(1, p.below)]
+        scaled = [w / abs(d) for w, d in zip(weights, values)]
+        found = [mpf(1), *exchange(target, basis + columns, scaled)[p.terms :]]
+        values = [sum(c * v**i for i, c in enumerate(found)) for v in variable]
+    return [round_to(c, p.type) for c in found]
 
 
 ln2 = mp.log(2)
@@ -204,7 +225,7 @@ def _polynomials() -> dict[str, Polynomial]:
     return table | _more_polynomials()
 
 
-def _odd(f: Real, bound: object, terms: int, type_: str) -> Polynomial:
+def _odd(f: Real, bound: object, terms: int, type_: str, below: int = 0) -> Polynomial:
     """q of f(x) = x + x^3 q(x^2) on [0, bound]."""
     return Polynomial(
         lambda x: (f(x) - x) / x**3,
@@ -213,6 +234,7 @@ def _odd(f: Real, bound: object, terms: int, type_: str) -> Polynomial:
         type_,
         lambda x: x**3 / f(x),
         lambda x: x * x,
+        below=below,
     )
 
 
@@ -229,7 +251,7 @@ def _more_polynomials() -> dict[str, Polynomial]:
     for t in ("f32", "f64"):
         T = t.upper()
         double = t == "f64"
-        table[f"TANH_{T}"] = _odd(mp.tanh, "0.6", 12 if double else 5, t)
+        table[f"TANH_{T}"] = _odd(mp.tanh, "0.98", 4 if double else 2, t, 5 if double else 3)
         table[f"SINH_{T}"] = _odd(mp.sinh, "1.0", 8 if double else 4, t)
         table[f"ATAN_{T}"] = _odd(mp.atan, mpf("0.5001"), 13 if double else 5, t)
         table[f"ASIN_{T}"] = _odd(mp.asin, "0.5001", 13 if double else 5, t)
