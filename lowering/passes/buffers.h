@@ -3,6 +3,7 @@
 #ifndef LINGON_PASSES_BUFFERS_H
 #define LINGON_PASSES_BUFFERS_H
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Interfaces/CallInterfaces.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
@@ -47,6 +48,18 @@ inline bool isEntryArgument(mlir::Value root) {
          (function.isPublic() || function->hasAttr(kCalled));
 }
 
+/// Whether nothing but `root` leads to its memory: a noalias argument.
+inline bool isNoAlias(mlir::Value root) {
+  auto argument = llvm::dyn_cast<mlir::BlockArgument>(root);
+  if (!argument || !argument.getOwner()->isEntryBlock())
+    return false;
+  auto function = llvm::dyn_cast<mlir::FunctionOpInterface>(
+      argument.getOwner()->getParentOp());
+  return function &&
+         function.getArgAttr(argument.getArgNumber(),
+                             mlir::LLVM::LLVMDialect::getNoAliasAttrName());
+}
+
 /// False only if buffers with these roots certainly do not overlap.
 inline bool rootsMayAlias(mlir::Value a, mlir::Value b) {
   if (a == b)
@@ -55,7 +68,20 @@ inline bool rootsMayAlias(mlir::Value a, mlir::Value b) {
     return isAllocation(v) || isEntryArgument(v) ||
            v.getDefiningOp<mlir::memref::GetGlobalOp>();
   };
-  return !(known(a) && known(b));
+  if (known(a) && known(b))
+    return false;
+  // Scratch memory may be a range of the argument.
+  auto apart = [](mlir::Value one, mlir::Value other) {
+    if (!isNoAlias(one))
+      return false;
+    if (auto view = other.getDefiningOp<mlir::memref::ViewOp>())
+      return bufferRoot(view.getSource()) != one;
+    auto argument = llvm::dyn_cast<mlir::BlockArgument>(other);
+    return isAllocation(other) ||
+           (argument && argument.getOwner() ==
+                            llvm::cast<mlir::BlockArgument>(one).getOwner());
+  };
+  return !(apart(a, b) || apart(b, a));
 }
 
 /// Whether a call passes nothing but numbers: then it touches no buffer.

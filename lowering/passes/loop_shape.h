@@ -13,7 +13,6 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -325,41 +324,8 @@ private:
     return course;
   }
 
-  /// The function that `root` is an argument of, if any.
-  static mlir::func::FuncOp functionOf(mlir::Value root) {
-    auto argument = llvm::dyn_cast<mlir::BlockArgument>(root);
-    if (!argument || !argument.getOwner()->isEntryBlock())
-      return {};
-    return llvm::dyn_cast<mlir::func::FuncOp>(
-        argument.getOwner()->getParentOp());
-  }
-
-  static bool isNoAlias(mlir::Value root) {
-    mlir::func::FuncOp function = functionOf(root);
-    return function && function.getArgAttr(
-                           llvm::cast<mlir::BlockArgument>(root).getArgNumber(),
-                           mlir::LLVM::LLVMDialect::getNoAliasAttrName());
-  }
-
   static bool mayOverlap(mlir::Value a, mlir::Value b) {
-    a = bufferRoot(a);
-    b = bufferRoot(b);
-    if (a == b)
-      return true;
-    if (!rootsMayAlias(a, b))
-      return false;
-    // Nothing else leads to the memory of a noalias argument.
-    auto apart = [](mlir::Value one, mlir::Value other) {
-      return isNoAlias(one) && (functionOf(other) ||
-                                (isAllocation(other) && !leadsTo(other, one)));
-    };
-    return !(apart(a, b) || apart(b, a));
-  }
-
-  /// Whether the range of scratch memory `view` is one of `argument`.
-  static bool leadsTo(mlir::Value view, mlir::Value argument) {
-    auto op = view.getDefiningOp<mlir::memref::ViewOp>();
-    return op && bufferRoot(op.getSource()) == argument;
+    return rootsMayAlias(bufferRoot(a), bufferRoot(b));
   }
 
   /// Whether elements of `type` in different columns are different ones.
