@@ -251,7 +251,7 @@ def _more_polynomials() -> dict[str, Polynomial]:
     for t in ("f32", "f64"):
         T = t.upper()
         double = t == "f64"
-        table[f"TANH_{T}"] = _odd(mp.tanh, "0.98", 4 if double else 2, t, 5 if double else 3)
+        table[f"TANH_{T}"] = _odd(mp.tanh, "1.001", 4 if double else 2, t, 5 if double else 3)
         table[f"SINH_{T}"] = _odd(mp.sinh, "1.0", 8 if double else 4, t)
         table[f"ATAN_{T}"] = _odd(mp.atan, mpf("0.5001"), 13 if double else 5, t)
         table[f"ASIN_{T}"] = _odd(mp.asin, "0.5001", 13 if double else 5, t)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 from .builder import INF, NAN, Builder, Value
 from .coefficients import coefficients
-from .exponential import LN2, LOG2E, below, exp_parts, exp_range, log1p_core
+from .exponential import LOG2E, below, exp_parts, exp_range, log1p_core
 
 
 def _quarter_exp(b: Builder, size: Value) -> tuple[Value, Value]:
@@ -45,13 +47,14 @@ def tanh_(b: Builder, x: Value) -> Value:
     """tanh(h + n ln2/2) with tanh h = N/Q is 1 - 2(Q - N) / (2^n (Q + N) + (Q - N)), by DLMF 4.35.2.
     For small x it is h + (N - hQ)/Q with n = 0, so that one division does."""
     size = b.abs(x)
-    near = size < 0.97
+    large = size >= 1.0
     # beyond, tanh rounds to 1
     bound = {"f32": 10.0, "f64": 20.0}[b.float]
     inner = b.select(size > bound, bound, size)
-    high, low = LN2[b.float]
     n, k = b.round_to_int(inner, 2.0 * LOG2E)
-    h = b.select(near, size, b.fma(-n, low * 0.5, b.fma(-n, high * 0.5, inner)))
+    n = b.select(large, n, 0.0)
+    # (an error of h counts little where n is large)
+    h = b.fma(n, -0.5 * math.log(2.0), inner)
     square = h * h
     terms = coefficients(f"TANH_{b.float.upper()}")
     split = {"f32": 2, "f64": 4}[b.float]
@@ -59,9 +62,9 @@ def tanh_(b: Builder, x: Value) -> Value:
     below = b.horner(square, terms[split:])
     above = b.fma(h, below, rest)
     less = above - below
-    far = b.fma(b.power_of_two(k), above + below, -less)
-    quotient = b.select(near, rest, less * 2.0) / b.select(near, below, far)
-    return b.copysign(b.select(near, size, 1.0) + quotient, x)
+    bottom = b.select(large, b.fma(b.power_of_two(k), above + below, -less), below)
+    quotient = b.select(large, less * 2.0, rest) / bottom
+    return b.copysign(b.select(large, 1.0, size) + quotient, x)
 
 
 def logistic_(b: Builder, x: Value) -> Value:
