@@ -145,6 +145,32 @@ void scanRange(const T *in, int64_t inStep, T *out, int64_t outStep,
   }
 }
 
+constexpr int64_t SideBySide = 4;
+
+/// Scans of whole rows of `n` elements side by side, which hides the latency of
+/// the operation.
+template <class T, int Op>
+void scanRows(const T *const (&in)[SideBySide], int64_t inStep,
+              T *const (&out)[SideBySide], int64_t outStep, int64_t n) {
+  WorkOf<T, Op> total[SideBySide];
+#pragma GCC unroll 4
+  for (int c = 0; c < SideBySide; ++c) {
+    total[c] = Form<T, Op>::load(in[c][0]);
+    out[c][0] = Form<T, Op>::store(total[c]);
+  }
+  int64_t i = 0, j = 0;
+  for (int64_t k = 1; k < n; ++k) {
+    i += inStep;
+    j += outStep;
+#pragma GCC unroll 4
+    for (int c = 0; c < SideBySide; ++c) {
+      total[c] =
+          combine<WorkOf<T, Op>, Op>(total[c], Form<T, Op>::load(in[c][i]));
+      out[c][j] = Form<T, Op>::store(total[c]);
+    }
+  }
+}
+
 /// What the elements [begin, end) of a row combine to; at least `Chains`.
 template <class T, int Op>
 WorkOf<T, Op> reduceRange(const T *in, int64_t inStep, int64_t begin,
@@ -267,21 +293,28 @@ void scanAs(const LingonBuffer &in, const LingonBuffer &out, int64_t axis,
         });
     return;
   }
+  auto input = [&](int64_t r) {
+    return reinterpret_cast<const T *>(from.row(r)) + inStart;
+  };
+  auto output = [&](int64_t r) {
+    return reinterpret_cast<T *>(to.row(r)) + outStart;
+  };
   if (n >= 2 * Segment) {
     for (int64_t r = 0, rows = from.count(); r < rows; ++r)
-      scanSegments<T, Op>(reinterpret_cast<const T *>(from.row(r)) + inStart,
-                          inStep, reinterpret_cast<T *>(to.row(r)) + outStart,
-                          outStep, n);
+      scanSegments<T, Op>(input(r), inStep, output(r), outStep, n);
     return;
   }
-  parallelFor(from.count(), maxOf<int64_t>(1, Segment / n),
-              [&](int64_t begin, int64_t end) {
-                for (int64_t r = begin; r < end; ++r)
-                  scanRange<T, Op>(
-                      reinterpret_cast<const T *>(from.row(r)) + inStart,
-                      inStep, reinterpret_cast<T *>(to.row(r)) + outStart,
-                      outStep, 0, n, false, WorkOf<T, Op>{});
-              });
+  auto scan = [&](int64_t begin, int64_t end) {
+    int64_t r = begin;
+    for (; n < Block && r + SideBySide <= end; r += SideBySide)
+      scanRows<T, Op>(
+          {input(r), input(r + 1), input(r + 2), input(r + 3)}, inStep,
+          {output(r), output(r + 1), output(r + 2), output(r + 3)}, outStep, n);
+    for (; r < end; ++r)
+      scanRange<T, Op>(input(r), inStep, output(r), outStep, 0, n, false,
+                       WorkOf<T, Op>{});
+  };
+  parallelFor(from.count(), maxOf<int64_t>(1, Segment / n), scan);
 }
 
 /// y[i] = a[i] * y[i - 1] + b[i], row by row.

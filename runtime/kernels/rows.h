@@ -11,13 +11,27 @@ namespace {
 struct Rows {
   const LingonBuffer &buf;
   int64_t axis, itemBytes;
+  /// The other dims from the innermost out, those that follow one another in
+  /// memory as one, since each takes a division for every row.
+  int64_t rank = 0, shape[64], strides[64];
 
   Rows(const LingonBuffer &buf, int64_t axis)
-      : buf(buf), axis(axis), itemBytes(itemSize(buf.dtype)) {}
+      : buf(buf), axis(axis), itemBytes(itemSize(buf.dtype)) {
+    for (int64_t d = buf.rank - 1; d >= 0; --d) {
+      if (d == axis || buf.shape[d] == 1)
+        continue;
+      if (rank > 0 && buf.strides[d] == shape[rank - 1] * strides[rank - 1]) {
+        shape[rank - 1] *= buf.shape[d];
+        continue;
+      }
+      shape[rank] = buf.shape[d];
+      strides[rank++] = buf.strides[d];
+    }
+  }
   int64_t count() const {
     int64_t n = 1;
-    for (int64_t d = 0; d < buf.rank; ++d)
-      n *= d == axis ? 1 : buf.shape[d];
+    for (int64_t d = 0; d < rank; ++d)
+      n *= shape[d];
     return n;
   }
   int64_t length() const { return buf.shape[axis]; }
@@ -25,12 +39,12 @@ struct Rows {
   /// First element of a row; rows are numbered in row-major order.
   char *row(int64_t index) const {
     int64_t offset = 0;
-    for (int64_t d = buf.rank - 1; d >= 0; --d) {
-      if (d == axis)
-        continue;
-      offset += index % buf.shape[d] * buf.strides[d];
-      index /= buf.shape[d];
+    for (int64_t d = 0; d + 1 < rank; ++d) {
+      offset += index % shape[d] * strides[d];
+      index /= shape[d];
     }
+    if (rank > 0)
+      offset += index * strides[rank - 1];
     return static_cast<char *>(buf.data) + offset * itemBytes;
   }
 };
