@@ -32,7 +32,9 @@ template <class T> struct VectorOf {
   static constexpr int lanes = VectorBytes / int(sizeof(T));
 };
 
-/// A strided matrix.
+/// A strided matrix. Functions that may not be inlined take it by reference:
+/// GCC copies one to the stack in halves that it reads back as a whole, which
+/// waits for all stores before.
 template <class T> struct Matrix {
   T *data;
   int64_t rowStride, colStride;
@@ -67,10 +69,10 @@ template <> struct BitsOfSize<8> {
   typedef uint64_t type;
 };
 
-/// Transposes a square of lanes x lanes elements, a vector a row; a template,
-/// since shuffles want constants.
-template <class U, int width = 1>
-inline void transposeSquare(typename VectorOf<U>::type *rows) {
+/// Transposes squares of side x side elements, a vector of each row: side lanes
+/// after the other; a template, since shuffles want constants.
+template <class U, int side, int width = 1>
+inline void transposeSquares(typename VectorOf<U>::type *rows) {
   typedef typename VectorOf<U>::type V;
   constexpr int lanes = VectorOf<U>::lanes;
   V low, high;
@@ -80,43 +82,45 @@ inline void transposeSquare(typename VectorOf<U>::type *rows) {
     high[l] = U(l & width ? lanes + l : l + width);
   }
 #pragma GCC unroll 64
-  for (int i = 0; i < lanes; ++i)
+  for (int i = 0; i < side; ++i)
     if (!(i & width)) {
       V x = rows[i], y = rows[i + width];
       rows[i] = __builtin_shuffle(x, y, low);
       rows[i + width] = __builtin_shuffle(x, y, high);
     }
-  if constexpr (2 * width < lanes)
-    transposeSquare<U, 2 * width>(rows);
+  if constexpr (2 * width < side)
+    transposeSquares<U, side, 2 * width>(rows);
 }
 
-/// Packs the first depths of a panel whose rows are contiguous, in squares;
-/// returns how many.
+/// Packs the first depths of a panel whose rows are contiguous, in squares of
+/// 16 bytes, which need no shuffle across the parts of a vector; returns how
+/// many.
 template <class W, int Width>
 inline int64_t packSquares(W *__restrict dst, const W *__restrict src,
                            int64_t width, int64_t depth, int64_t widthStride) {
   typedef typename BitsOfSize<sizeof(W)>::type U;
   typedef typename VectorOf<U>::type V;
-  constexpr int lanes = VectorOf<U>::lanes;
+  constexpr int lanes = VectorOf<U>::lanes, side = 16 / int(sizeof(W));
   int64_t d = 0;
   for (; d + lanes <= depth; d += lanes)
+#pragma GCC unroll 16
+    for (int w = 0; w < Width; w += side) {
+      V rows[side];
+#pragma GCC unroll 4
+      for (int i = 0; i < side; ++i)
+        rows[i] =
+            w + i < Width && w + i < width
+                ? *reinterpret_cast<const V *>(src + (w + i) * widthStride + d)
+                : V{};
+      transposeSquares<U, side>(rows);
+#pragma GCC unroll 4
+      for (int i = 0; i < side; ++i)
 #pragma GCC unroll 8
-    for (int w = 0; w < Width; w += lanes) {
-      constexpr int rest = Width % lanes;
-      const bool whole = w + lanes <= Width;
-      V rows[lanes];
-#pragma GCC unroll 64
-      for (int i = 0; i < lanes; ++i)
-        if (w + i < width && w + i < Width)
-          rows[i] =
-              *reinterpret_cast<const V *>(src + (w + i) * widthStride + d);
-        else
-          rows[i] = V{};
-      transposeSquare<U>(rows);
-#pragma GCC unroll 64
-      for (int i = 0; i < lanes; ++i)
-        memcpy(dst + (d + i) * Width + w, &rows[i],
-               whole ? sizeof(V) : rest * sizeof(W));
+        for (int q = 0; q < lanes; q += side) {
+          W *to = dst + (d + q + i) * Width + w;
+          memcpy(to, reinterpret_cast<const char *>(&rows[i]) + q * sizeof(W),
+                 w + side <= Width ? 16 : size_t(Width % side) * sizeof(W));
+        }
     }
   return d;
 }
@@ -127,9 +131,10 @@ template <class W, int Width, class S>
 void packPanel(W *__restrict dst, const S *__restrict src, int64_t width,
                int64_t depth, int64_t widthStride, int64_t depthStride) {
   if (width == Width && widthStride == 1) {
-    for (int64_t d = 0; d < depth; ++d, dst += Width)
+    for (int64_t d = 0; d < depth; ++d, dst += Width, src += depthStride)
+#pragma GCC unroll 64
       for (int w = 0; w < Width; ++w)
-        dst[w] = convert<W>(src[d * depthStride + w]);
+        dst[w] = convert<W>(src[w]);
     return;
   }
   if (width < Width)
@@ -240,8 +245,9 @@ inline void directKernel(const W *const *rows, int64_t aStep,
 
 /// Writes or adds a rows x cols tile to c.
 template <class W, class O>
-inline void storeTile(const W *__restrict tile, int64_t tileCols, Matrix<O> c,
-                      int64_t rows, int64_t cols, bool accumulate) {
+inline void storeTile(const W *__restrict tile, int64_t tileCols,
+                      const Matrix<O> &c, int64_t rows, int64_t cols,
+                      bool accumulate) {
   for (int64_t i = 0; i < rows; ++i) {
     O *row = c.data + i * c.rowStride;
     const W *from = tile + i * tileCols;
@@ -274,7 +280,7 @@ inline int64_t panelRowsFor(int64_t rows) {
 /// The work of one tile column: all row panels of packed A against one panel
 /// of packed B.
 template <class W, int Vectors, class O>
-void rowPanels(const W *packedA, const W *panelB, Matrix<O> c, int64_t m,
+void rowPanels(const W *packedA, const W *panelB, const Matrix<O> &c, int64_t m,
                int64_t cols, int64_t depth, bool accumulate) {
   constexpr int tileCols = Vectors * VectorOf<W>::lanes;
   W local[TileRows * tileCols];
@@ -334,8 +340,9 @@ constexpr int64_t DirectRows = 3 * TileRows, DirectBytes = 1 << 20,
 /// is not packed, rows of B are bStep apart. More rows than that are computed
 /// where no kernel has that many.
 template <class W, int Vectors>
-void directTile(Matrix<const W> a, const W *b, int64_t bStep, Matrix<W> c,
-                int64_t rows, int64_t cols, int64_t depth, bool accumulate) {
+void directTile(const Matrix<const W> &a, const W *b, int64_t bStep,
+                const Matrix<W> &c, int64_t rows, int64_t cols, int64_t depth,
+                bool accumulate) {
   constexpr int tileCols = Vectors * VectorOf<W>::lanes;
   const W *start[TileRows];
   for (int i = 0; i < TileRows; ++i)

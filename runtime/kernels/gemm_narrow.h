@@ -89,7 +89,7 @@ inline void transposeTile(uint32_t *tile) {
 #pragma GCC unroll 16
   for (int i = 0; i < 16; ++i)
     rows[i] = *reinterpret_cast<Words *>(tile + 16 * i);
-  transposeSquare<uint32_t>(rows);
+  transposeSquares<uint32_t, Lanes>(rows);
 #pragma GCC unroll 16
   for (int i = 0; i < 16; ++i)
     *reinterpret_cast<Words *>(tile + 16 * i) = rows[i];
