@@ -202,26 +202,40 @@ def _polynomials() -> dict[str, Polynomial]:
                 lambda f, s=scale: f**2 / (mp.log1p(f) * s),
             )
     # sin r = r + r^3 q(r^2), cos r = 1 - r^2/2 + r^4 q(r^2) on [-pi/4, pi/4]
-    # _FAST: f64 arithmetic for f32
     quarter = mp.pi / 4 * mpf("1.02")
-    for name, terms in (("F64", 6), ("FAST", 3)):
-        t = "f64"
-        table[f"SIN_{name}"] = Polynomial(
-            lambda r: (mp.sin(r) - r) / r**3,
-            (quarter / 10**4, quarter),
-            terms,
-            t,
-            lambda r: r**3 / mp.sin(r),
-            lambda r: r * r,
-        )
-        table[f"COS_{name}"] = Polynomial(
-            lambda r: (mp.cos(r) - 1 + r * r / 2) / r**4,
-            (quarter / 10**4, quarter),
-            terms,
-            t,
-            lambda r: r**4 / mp.cos(r),
-            lambda r: r * r,
-        )
+    table["SIN_F64"] = Polynomial(
+        lambda r: (mp.sin(r) - r) / r**3,
+        (quarter / 10**4, quarter),
+        6,
+        "f64",
+        lambda r: r**3 / mp.sin(r),
+        lambda r: r * r,
+    )
+    table["COS_F64"] = Polynomial(
+        lambda r: (mp.cos(r) - 1 + r * r / 2) / r**4,
+        (quarter / 10**4, quarter),
+        6,
+        "f64",
+        lambda r: r**4 / mp.cos(r),
+        lambda r: r * r,
+    )
+    # for f32 in f64 arithmetic: sin(f pi/2) = f q(f^2), cos(f pi/2) = 1 + f^2 q(f^2)
+    table["SIN_FAST"] = Polynomial(
+        lambda f: mp.sin(f * mp.pi / 2) / f,
+        ("1e-4", "0.517"),
+        4,
+        "f64",
+        lambda f: f / mp.sin(f * mp.pi / 2),
+        lambda f: f * f,
+    )
+    table["COS_FAST"] = Polynomial(
+        lambda f: (mp.cos(f * mp.pi / 2) - 1) / f**2,
+        ("1e-4", "0.517"),
+        4,
+        "f64",
+        lambda f: f**2 / mp.cos(f * mp.pi / 2),
+        lambda f: f * f,
+    )
     return table | _more_polynomials()
 
 

@@ -244,7 +244,7 @@ class Builder:
                 power = power * power
         return terms[0]
 
-    def round_to_int(self, x: Value, factor: float = 1.0) -> tuple[Value, Value]:
+    def round_to_int(self, x: Value, factor: Value | float = 1.0) -> tuple[Value, Value]:
         """(float, integer) nearest to y = factor x.
 
         For |y| < 2^(mantissa-2); elsewhere anything but poison.

@@ -1,8 +1,8 @@
 """sin, cos, tan, exact for every finite argument.
 
-x is reduced to x = (q + f) pi/2 with |f| <= 1/2 by multiplying with the bits of 2/pi that matter
-for its exponent (Payne and Hanek's idea: higher bits only add multiples of 4). For f32 the products
-are exact in f64 and the bits are chosen by selects, for f64 they are loaded from a table.
+x is reduced to x = (q + f) pi/2 with |f| below 0.516 by multiplying with the bits of 2/pi that matter
+for its exponent (Payne and Hanek's idea: higher bits only add multiples of 4). For f32 this is f64
+arithmetic and the bits are chosen by selects, for f64 they are loaded from a table.
 """
 
 from __future__ import annotations
@@ -34,48 +34,39 @@ def _two_over_pi(high: int, low: int, shift: int = 0) -> float:
 
 # -- f32: all in f64
 
-_BUCKET = 24  # exponents per set of constants
+_BUCKET = 22  # exponents per set of constants
 
 
 @functools.cache
-def _f32_constants() -> list[tuple[float, float, float]]:
-    # for 2^e <= |x| < 2^(e+24), x is a multiple of 2^(e-23): products with two parts are exact
+def _f32_constants() -> list[tuple[float, float]]:
+    # for 2^e <= |x| < 2^(e+22), x is a multiple of 2^(e-23): multiples of 4 are left out of the
+    # product with the first part, what is left of it after rounding to integers has 53 bits, and
+    # the product with the second part is below 1/64
     result = []
     for e in range(0, 128, _BUCKET):
-        top, middle, low = 25 - e, -4 - e, -31 - e
-        result.append(
-            (
-                _two_over_pi(top, middle),
-                _two_over_pi(middle, low),
-                _two_over_pi(low, low - 53),
-            )
-        )
+        top, low = 25 - e, -28 - e
+        result.append((_two_over_pi(top, low), _two_over_pi(low, low - 53)))
     return result
 
 
 def _reduce_f32(b: Builder, x: Value) -> tuple[Value, Value]:
-    """(f64 angle within about pi/4, quadrant as i64 modulo 2^62) of an f64 that holds an f32."""
+    """(f64 part of a quadrant within 0.516, quadrant as i64) of an f64 that holds an f32."""
     size = b.abs(x)
     sets = _f32_constants()
     chosen: list[Value] = [b.constant(c, "f64") for c in sets[0]]
     for i, constants in enumerate(sets[1:], 1):
         beyond = size >= 2.0 ** (_BUCKET * i)
         chosen = [b.select(beyond, c, old) for c, old in zip(constants, chosen)]
-    high = x * chosen[0]
-    whole, q0 = b.round_to_int(high)
-    fraction = b.fma(x, chosen[1], high - whole)  # exact
-    whole, q1 = b.round_to_int(fraction)
-    f = b.fma(x, chosen[2], fraction - whole)
-    return f * PI_2, q0 + q1
+    whole, quadrant = b.round_to_int(x, chosen[0])
+    fraction = b.fma(x, chosen[0], -whole)  # exact
+    return b.fma(x, chosen[1], fraction), quadrant
 
 
-def _sin_cos_fast(b: Builder, r: Value) -> tuple[Value, Value]:
-    """sin and cos of an f64 |r| <= pi/4 to f32's needs."""
-    square = r * r
-    sine = r * b.fma(square, b.horner(square, coefficients("SIN_FAST")), 1.0)
-    cosine = b.fma(
-        square * square, b.horner(square, coefficients("COS_FAST")), b.fma(square, -0.5, 1.0)
-    )
+def _sin_cos_fast(b: Builder, f: Value) -> tuple[Value, Value]:
+    """sin and cos of f pi/2, |f| <= 0.516, to f32's needs."""
+    square = f * f
+    sine = f * b.horner(square, coefficients("SIN_FAST"))
+    cosine = b.fma(square, b.horner(square, coefficients("COS_FAST")), 1.0)
     return sine, cosine
 
 
@@ -162,10 +153,10 @@ def _sign(b: Builder, value: Value, quadrant: Value) -> Value:
 
 def _sine(b: Builder, x: Value, shift: int) -> Value:
     if b.float == "f32":
-        r, quadrant = _reduce_f32(b, b.to_f64(x))
+        f, quadrant = _reduce_f32(b, b.to_f64(x))
         if shift:
             quadrant = quadrant + shift
-        sine, cosine = _sin_cos_fast(b, r)
+        sine, cosine = _sin_cos_fast(b, f)
         value = b.select((quadrant & 1).eq(0), sine, cosine)
         return b.to_f32(_sign(b, value, quadrant))
     r, low, quadrant = _reduce_f64(b, x)
@@ -196,8 +187,8 @@ def _ends(b: Builder, x: Value, result: Value, tiny: Value) -> Value:
 
 def tan_(b: Builder, x: Value) -> Value:
     if b.float == "f32":
-        r, quadrant = _reduce_f32(b, b.to_f64(x))
-        sine, cosine = _sin_cos_fast(b, r)
+        f, quadrant = _reduce_f32(b, b.to_f64(x))
+        sine, cosine = _sin_cos_fast(b, f)
         even = (quadrant & 1).eq(0)
         return b.to_f32(b.select(even, sine, -cosine) / b.select(even, cosine, sine))
     r, low, quadrant = _reduce_f64(b, x)
