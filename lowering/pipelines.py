@@ -69,7 +69,7 @@ _FUSED = (
     "func.func(lingon-fuse)",
     _CANONICALIZE,
     "cse",
-    "func.func(lingon-fuse-products,lingon-fuse-rows)",
+    "func.func(lingon-inline-reads,lingon-fuse-products,lingon-fuse-rows)",
 )
 _BUFFERIZED = (
     "func.func(lingon-loop-copies)",
