@@ -21,6 +21,9 @@ namespace lingon {
 /// Attaches the bufferization model of the dialect's operations.
 void attachBufferizationModels(mlir::MLIRContext &context);
 
+/// The analysis of loops with many carries takes less time.
+void attachLoopAliases(mlir::MLIRContext &context);
+
 /// True if a buffer with elements of `type` may carry the dtype `code` of the
 /// runtime's dtype table.
 bool dtypeCodeMatches(int32_t code, mlir::Type type);

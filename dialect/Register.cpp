@@ -27,4 +27,5 @@ lingon_register(void *context) {
       function();
   });
   unwrap(MlirContext{context})->getOrLoadDialect<lingon::LingonDialect>();
+  lingon::attachLoopAliases(*unwrap(MlirContext{context}));
 }
