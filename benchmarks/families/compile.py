@@ -68,6 +68,23 @@ def repeated(jax: Any, layers: int) -> Made:
     return f, ([p] * layers, normal(8, 32))
 
 
+def carried(jax: Any, arrays: int, gradient: bool) -> Made:
+    """A loop that carries so many arrays, each of which needs a neighbour of the step before."""
+    jnp = jax.numpy
+
+    def step(c: Any, _: Any) -> Any:
+        return tuple(jnp.sin(a) * b for a, b in zip(c, c[1:] + c[:1], strict=True)), None
+
+    def f(*arrays: Any) -> Any:
+        return jax.lax.scan(step, arrays, None, length=10)[0]
+
+    def total(*arrays: Any) -> Any:
+        return sum(jnp.sum(a) for a in f(*arrays))
+
+    made = jax.grad(total, argnums=tuple(range(arrays))) if gradient else f
+    return made, tuple(uniform(8, low=0.1, high=1) for _ in range(arrays))
+
+
 def programs(jax: Any) -> list[Program]:
     jnp = jax.numpy
     out: list[Program] = []
@@ -101,4 +118,8 @@ def programs(jax: Any) -> list[Program]:
         add(f"growth: chain of {n}", lambda n=n: (chain(jax, n), vector(1000)), "growth")
     for n in (12, 120, 1200, 6000):
         add(f"growth: {n} mixed", lambda n=n: (mixed_chain(jax, n), vector(1000) * 2), "growth")
+    for n in (10, 100, 400):
+        add(f"growth: scan, {n} carries", lambda n=n: carried(jax, n, False), "growth")
+    for n in (10, 100):
+        add(f"growth: gradient, {n} carries", lambda n=n: carried(jax, n, True), "growth")
     return out
