@@ -55,8 +55,9 @@ def take(
     """Elements at integer indices along an axis (of the flattened array by default).
 
     Out of bounds, mode 'fill' (the default) gives `fill_value` or NaN (for integers the lowest or
-    largest value), 'clip' the nearest element, 'wrap' counts around. Raises TypeError for indices
-    that are no integers.
+    largest value) and negative indices count from the end; 'clip' gives the nearest element (the
+    first one for negative indices), 'wrap' counts around. Raises ValueError for indices that are no
+    integers and for another mode.
     """
     if out is not None:
         raise NotImplementedError("The 'out' argument to jnp.take is not supported.")
@@ -86,22 +87,30 @@ def _take(
     fill_value: Any,
 ) -> Any:
     x, i = asarray(a), asarray(indices)
+    if mode == "raise":
+        raise NotImplementedError("The 'raise' mode to jnp.take is not supported.")
+    if mode not in (None, "fill", "clip", "wrap"):
+        raise ValueError(f"Invalid mode '{mode}' for np.take: it is None, 'fill', 'clip' or 'wrap'")
     if dtypes.is_bool(i.dtype):
+        if mode == "clip":
+            raise ValueError(
+                "take: indices must have an integer type where mode is 'clip'; got bool"
+            )
         i = convert(i, np.dtype(np.int32))
     if axis is None:
         x, axis = lax.reshape(x, (x.size,)), 0
     axis = canonical_axis(axis, x.ndim)
     n = x.shape[axis]
-    if mode == "raise":
-        raise NotImplementedError("The 'raise' mode to jnp.take is not supported.")
     if mode in ("wrap",):
         if n == 0:
             raise ValueError("take: mode='wrap' of an empty axis")
         from .ufuncs import remainder
 
         i, gather_mode = remainder(i, fill_scalar(n, i.dtype)), GatherScatterMode.PROMISE_IN_BOUNDS
+    elif mode == "clip":
+        gather_mode = GatherScatterMode.CLIP
     else:
-        gather_mode = GatherScatterMode.from_any(mode)
+        gather_mode = GatherScatterMode.FILL_OR_DROP
         if dtypes.is_signed(i.dtype):
             from .selection import where
 

@@ -25,6 +25,9 @@ SORTED = np.array([-2.0, -1, 0, 0, 1, 2.5], F32)
 CASES: list[tuple[str, tuple, dict]] = [
     ("take", (x(2, 3), i(0, 2, -1)), {}), ("take", (x(2, 3), i(0, 1)), {"axis": 1}),
     ("take", (x(3), i(0, 5)), {}), ("take", (x(3), i(0, 5)), {"mode": "clip"}),
+    ("take", (x(2, 5), i(-7, -5, -1, 0, 4, 9)), {"mode": "clip", "axis": 1}),
+    ("take", (x(5), i(-7, -5, -1, 0, 4, 9)), {"mode": "fill"}), ("take", (x(5), i(-7, -1, 9)), {"mode": "wrap"}),
+    ("take", (x(3), i(0, 1)), {"mode": "drop"}), ("take", (x(3), np.array([True])), {"mode": "clip"}),
     ("take", (x(3), i(0, 5)), {"mode": "wrap"}), ("take", (x(3), i(0, 5)), {"fill_value": 7.0}),
     ("take", (x(3), i(0)), {"mode": "raise"}), ("take", (x(3), x(2)), {}), ("take", (x(3), 1), {}),
     ("take", (x(3, dtype=I32), i(9)), {}), ("take", (x(0), i(0)), {}),
