@@ -100,6 +100,7 @@ _LOOPS = (
     "lingon-loop-hints{masks=%masks}",
 )
 _LLVM_DIALECT = (
+    "func.func(lingon-expand-maximum)",
     "lingon-lower-kernels",
     "lingon-expand-views",
     "lingon-if-any{dialect=affine pass=lower-affine}",

@@ -187,23 +187,16 @@ def _components(ctx, indices: Value, count: int) -> list[Value] | None:
 # ---- scatter -----------------------------------------------------------------------------------
 
 
-def _changes(b: ScalarBuilder, name: str, old: str, new: str, t: ElementType) -> str | None:
-    """Whether a maximum or minimum may differ from `old`; None where it is not asked.
-
-    It seldom does, and what is not stored need not be waited for by the next read. Equal values count
-    as different: zeros have signs.
-    """
+def _replaces(b: ScalarBuilder, name: str, old: str, new: str, t: ElementType) -> tuple | None:
+    """Whether a maximum or minimum of numbers is `new`, and whether both have to be looked at (or
+    None): zeros have signs, and NaNs count. None for other combinations and dtypes."""
     if name not in ("scatter-max", "scatter-min") or t.kind not in "fiu":
         return None
-    kept = "gt" if name == "scatter-max" else "lt"
+    order = "gt" if name == "scatter-max" else "lt"
     if t.kind == "f":
-        # Unordered operands change.
-        predicate = "ule" if kept == "gt" else "uge"
-        return b.cmpf(predicate, b.widen(old, t), b.widen(new, t), t.wide)
-    predicate = (
-        ("sl" if t.kind == "i" else "ul") if kept == "gt" else ("sg" if t.kind == "i" else "ug")
-    )
-    return b.cmpi(predicate + "e", old, new, t.register)
+        old, new = b.widen(old, t), b.widen(new, t)
+        return b.cmpf("o" + order, new, old, t.wide), b.cmpf("ueq", new, old, t.wide)
+    return b.cmpi(("s" if t.kind == "i" else "u") + order, new, old, t.register), None
 
 
 def _reader(ctx, x: Value) -> Callable[[ScalarBuilder, list[str]], str]:
@@ -288,6 +281,7 @@ def _scatter(ctx, eqn, operand, indices, updates):
     target = [int(d) for d in dims.scatter_dims_to_operand_dims]
     along = dict(zip(batching, [int(d) for d in dims.scatter_indices_batching_dims], strict=True))
     clip = _mode(eqn.params) == "CLIP"
+    run = eqn.params["indices_are_sorted"]
     combine = _combiner(ctx, eqn, t)
     # Without any dimension of size 1, so that it is plain which ones a slice drops.
     part_shape = tuple([updates.shape[u] for u in update_window if updates.shape[u] != 1])
@@ -331,10 +325,15 @@ def _scatter(ctx, eqn, operand, indices, updates):
         at = ", ".join(offsets)
         if combine is not None:
             old = b.load(b(f"tensor.extract {current}[{at}] : {operand.tensor_type}"), t)
-            changes = _changes(b, eqn.primitive.name, old, value, t)
-            if changes is not None:
-                more = lambda: insert(combine(ctx.scalars(), old, value), current, at)  # noqa: E731
-                return when(changes, current, more)
+            # Indices in order hit the same place again and again. What is not stored there need not be
+            # waited for by the next read; where that is rare, it is a branch too much.
+            if run and (found := _replaces(b, eqn.primitive.name, old, value, t)) is not None:
+                replaced, close = found
+                replace = lambda: when(replaced, current, lambda: insert(value, current, at))  # noqa: E731
+                if close is None:
+                    return replace()
+                both = lambda: insert(combine(ctx.scalars(), old, value), current, at)  # noqa: E731
+                return when(close, current, both, replace)
             value = combine(b, old, value)
         return insert(value, current, at)
 
@@ -376,14 +375,15 @@ def _scatter(ctx, eqn, operand, indices, updates):
             return put(current, loops, offsets)
         return when(inside, current, lambda: put(current, loops, offsets))
 
-    def when(condition: str, current: str, make: Callable[[], str]) -> str:
-        with ctx.region() as lines:
-            ctx.raw(f"scf.yield {make()} : {operand.tensor_type}")
+    def when(condition: str, current: str, make: Callable[[], str], otherwise=None) -> str:
+        branches = []
+        for branch in (make, otherwise or (lambda: current)):
+            with ctx.region() as lines:
+                ctx.raw(f"scf.yield {branch()} : {operand.tensor_type}")
+            branches.append(lines)
         name = ctx.name()
         ctx.lines.append(f"{name} = scf.if {condition} -> ({operand.tensor_type}) {{")
-        ctx.lines.extend([*lines, "} else {"])
-        ctx.raw(f"scf.yield {current} : {operand.tensor_type}")
-        ctx.lines.append(f"}}{ctx.loc}")
+        ctx.lines.extend([*branches[0], "} else {", *branches[1], f"}}{ctx.loc}"])
         return name
 
     def nest(current: str, loops: list[str], depth: int) -> str:

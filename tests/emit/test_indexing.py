@@ -191,7 +191,7 @@ def test_gather_fuses_with_its_consumers():
     assert text.count("linalg.generic") == 2  # the indices made non-negative, then all else
 
 
-@pytest.mark.parametrize("name", ["float32", "bfloat16", "int8", "uint16", "int64"])
+@pytest.mark.parametrize("name", ["float32", "float64", "bfloat16", "int8", "uint16", "int64"])
 def test_scatters_of_extremes(name):
     """Ties, zeros of both signs, NaN in old and new values, indices that occur again and again."""
     rng = np.random.default_rng(0)
@@ -202,6 +202,15 @@ def test_scatters_of_extremes(name):
     i = rng.integers(-25, 25, 200).astype(np.int32)
     check(lambda x, i, u: (x.at[i].max(u), x.at[i].min(u), x.at[i].min(x[0])), x, i, u)
     check(lambda x, i, u: x.at[i].max(u, mode="clip"), x, i, u)
+    # Indices in order are another loop.
+    i = np.sort(i % 20)
+    check(
+        lambda x, i, u: (
+            x.at[i].max(u, indices_are_sorted=True),
+            x.at[i].min(u, indices_are_sorted=True),
+        ),
+        x, i, u,
+    )  # fmt: skip
 
 
 def test_scatters_of_lazy_values():
