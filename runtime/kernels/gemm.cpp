@@ -231,10 +231,12 @@ struct Callback {
 constexpr int64_t SerialWork = 1 << 18;
 constexpr bool PreferBlas = LINGON_KERNEL_LEVEL < 3;
 
-/// The least product for which threads pack B together; their parts have at
+/// The least product whose rows are cut into more parts than threads, of at
 /// least PartTiles rows of tiles.
-constexpr int64_t SharedWork = 8 * SerialWork, SharedBytes = 1 << 26,
-                  PartTiles = 4, PartsPerThread = 4;
+constexpr int64_t RowsWork = 8 * SerialWork, PartTiles = 4, PartsPerThread = 4;
+/// Bytes of packed B that threads share. Less fits the second cache of each,
+/// which takes longer to fill from another core's than by packing.
+constexpr int64_t SharedFrom = 1 << 21, SharedTo = 1 << 26;
 /// Bytes of a part of the output that are to be in the cache when it is handed
 /// on.
 constexpr int64_t PartBytes = 1 << 19;
@@ -306,11 +308,12 @@ template <class W, class S, class O> struct Product {
     // Parts are whole iterations, and whole tiles.
     const int64_t step = unit < TileRows ? TileRows / unit * unit : unit;
     const int64_t steps = (m + step - 1) / step;
-    if (m * n * k < SharedWork || m < PartTiles * TileRows || n == 1 ||
-        k == 1 || isNarrow(m * n * k) || PreferBlas ||
-        columns.size() * int64_t(sizeof(W)) > SharedBytes)
-      return false;
+    const int64_t bytes = columns.size() * int64_t(sizeof(W));
     const bool cached = isCached<W, S, O>(a, b, n, k);
+    if (m * n * k < RowsWork || m < PartTiles * TileRows || n == 1 || k == 1 ||
+        isNarrow(m * n * k) || PreferBlas ||
+        (!cached && (bytes < SharedFrom || bytes > SharedTo)))
+      return false;
     Scratch<W> storage(cached ? 0 : columns.size());
     W *packed = storage;
     if (!cached)
