@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -381,27 +381,40 @@ _extremum_jvp = operand_jvps(
 )
 
 
-def _max_reference(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    out = np.maximum(x, y)
-    if out.dtype.kind == "f":
-        both = (x == 0) & (y == 0)
-        out = np.where(both & ~np.signbit(y), y, np.where(both, x, out))
-    return out
+def preferred_zeros(ufunc: np.ufunc, x: np.ndarray) -> np.ndarray:
+    """Where x is the zero that `np.maximum` (+0) or `np.minimum` (-0) has to prefer."""
+    return (x == 0) & (np.signbit(x) == (ufunc is np.minimum))
 
 
-def _min_reference(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    out = np.minimum(x, y)
-    if out.dtype.kind == "f":
-        both = (x == 0) & (y == 0)
-        out = np.where(both & np.signbit(y), y, np.where(both, x, out))
-    return out
+def with_zero_signs(ufunc: np.ufunc, out: np.ndarray, preferred: np.ndarray) -> np.ndarray:
+    """The extremum `out`, its zeros of the preferred sign where a preferred zero took part.
+
+    NumPy leaves open which of two equal zeros it gives.
+    """
+    sign = np.where(preferred == (ufunc is np.minimum), -1.0, 1.0)
+    return np.where(out == 0, np.copysign(0.0, sign).astype(out.dtype), out)
+
+
+def _extremum_reference(ufunc: np.ufunc) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    def reference(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        if x.dtype.kind == "c":
+            # the first one where it comes before the other by its parts; y where one is NaN
+            z, w = (x, y) if ufunc is np.minimum else (y, x)
+            before = (z.real < w.real) | ((z.real == w.real) & (z.imag < w.imag))
+            return np.where(before, x, y)
+        out = ufunc(x, y)
+        if not dtypes.is_float(out.dtype):
+            return out
+        return with_zero_signs(ufunc, out, preferred_zeros(ufunc, x) | preferred_zeros(ufunc, y))
+
+    return reference
 
 
 EXTREMAL = (*NUMBERS, np.bool_)
 max_p: Primitive = elementwise(
     "max",
     (ANY[:4], ANY[:4]),
-    _max_reference,
+    _extremum_reference(np.maximum),
     jvp=_extremum_jvp,
     transpose=absent("it is not linear"),
     samples=binary_samples(*EXTREMAL),
@@ -409,7 +422,7 @@ max_p: Primitive = elementwise(
 min_p: Primitive = elementwise(
     "min",
     (ANY[:4], ANY[:4]),
-    _min_reference,
+    _extremum_reference(np.minimum),
     jvp=_extremum_jvp,
     transpose=absent("it is not linear"),
     samples=binary_samples(*EXTREMAL),

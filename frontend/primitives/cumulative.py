@@ -12,7 +12,20 @@ from ..core.avals import ShapedArray, get_aval
 from ..core.primitive import Primitive, Sample, absent
 from ..core.rules import Zero, batch_rule, linear_jvp, unary_transpose, zero_jvp
 from ..transforms.jvp import jvp_flat
-from .arithmetic import BF16, C64, EXTREMAL, F16, F32, NUMBERS, add_p, max_p, min_p, mul
+from .arithmetic import (
+    BF16,
+    C64,
+    EXTREMAL,
+    F16,
+    F32,
+    NUMBERS,
+    add_p,
+    max_p,
+    min_p,
+    mul,
+    preferred_zeros,
+    with_zero_signs,
+)
 from .checks import nan_check
 from .declare import check_dtype, compute_dtype, const, full_like, ops
 from .slicing import concatenate_p, pad_axis, rev_p, slice_axis
@@ -117,6 +130,19 @@ def _cumsum_transpose(ct: Any, aval: ShapedArray, *, axis: int, reverse: bool) -
     return cumsum_p.bind(ct, axis=axis, reverse=not reverse)
 
 
+def _running(ufunc: np.ufunc) -> Callable[[np.ndarray, int], np.ndarray]:
+    """Reference of a cumulative extremum."""
+
+    def reference(x: np.ndarray, axis: int) -> np.ndarray:
+        out = ufunc.accumulate(x, axis=axis)
+        if dtypes.is_float(x.dtype) and (out == 0).any():
+            zeros = np.logical_or.accumulate(preferred_zeros(ufunc, x), axis=axis)
+            out = with_zero_signs(ufunc, out, zeros)
+        return out
+
+    return reference
+
+
 cumsum_p: Primitive = _cumulative(
     "cumsum",
     lambda x, axis: np.cumsum(x, axis=axis, dtype=x.dtype),
@@ -132,13 +158,13 @@ cumprod_p: Primitive = _cumulative(
 )
 cummax_p: Primitive = _cumulative(
     "cummax",
-    lambda x, axis: np.maximum.accumulate(x, axis=axis),
+    _running(np.maximum),
     _REAL,
     combine=lambda a, b: max_p.bind(a, b),
 )
 cummin_p: Primitive = _cumulative(
     "cummin",
-    lambda x, axis: np.minimum.accumulate(x, axis=axis),
+    _running(np.minimum),
     _REAL,
     combine=lambda a, b: min_p.bind(a, b),
 )

@@ -18,7 +18,17 @@ from ..core.rules import Zero, batch_rule, instantiate, operand_jvps, unary_tran
 from ..core.staging import trace_to_closed
 from ..transforms.batching import Axis, batch_flat, move_batch_axis, moves
 from ..transforms.jvp import jvp_flat
-from .arithmetic import BF16, EXTREMAL, F16, F32, NUMBERS, div_p, mul
+from .arithmetic import (
+    BF16,
+    EXTREMAL,
+    F16,
+    F32,
+    NUMBERS,
+    div_p,
+    mul,
+    preferred_zeros,
+    with_zero_signs,
+)
 from .bits import INTEGERS
 from .checks import nan_check
 from .declare import check_dtype, compute_dtype, const, full, has_no_tangent, ops, reshape
@@ -233,7 +243,10 @@ def limits(dtype: Any) -> tuple[Any, Any]:
 
 def _extremum(name: str, ufunc: Any, which: int) -> Primitive:
     def ref(x: np.ndarray, axes: tuple) -> np.ndarray:
-        return ufunc.reduce(x, axis=axes, initial=x.dtype.type(limits(x.dtype)[which]))
+        out = ufunc.reduce(x, axis=axes, initial=x.dtype.type(limits(x.dtype)[which]))
+        if dtypes.is_float(x.dtype) and (out == 0).any():
+            out = with_zero_signs(ufunc, out, preferred_zeros(ufunc, x).any(axis=axes))
+        return out
 
     return _reduction(
         name,

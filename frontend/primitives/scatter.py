@@ -22,6 +22,7 @@ from ..core.rules import (
     transpose_rule,
 )
 from ..core.staging import trace_to_jaxpr
+from .arithmetic import preferred_zeros, with_zero_signs
 from .checks import scatter_check
 from .declare import evaluate_elements, front, full, full_like, reshape, widened
 from .gather import (
@@ -187,6 +188,22 @@ def _at(ufunc: np.ufunc) -> Callable[..., None]:
                 view[i] = ufunc(np.float32(view[i]), x).astype(out.dtype)
             return
         ufunc.at(out, where, u)
+
+    return combine
+
+
+def _extremum_at(ufunc: np.ufunc) -> Callable[..., None]:
+    plain = _at(ufunc)
+
+    def combine(out: np.ndarray, where: Any, u: np.ndarray, params: dict) -> None:
+        if not dtypes.is_float(out.dtype):
+            return plain(out, where, u, params)
+        zeros = preferred_zeros(ufunc, out)
+        np.logical_or.at(zeros, where, preferred_zeros(ufunc, u))
+        plain(out, where, u, params)
+        written = np.zeros(out.shape, bool)
+        written[where] = True
+        out[written] = with_zero_signs(ufunc, out[written], zeros[written])
 
     return combine
 
@@ -513,11 +530,11 @@ scatter_mul_p = _declare(
     grad=False,
 )
 scatter_min_p = _declare(
-    "scatter-min", _at(np.minimum), _extremum_jvp(lambda: scatter_min_p),
+    "scatter-min", _extremum_at(np.minimum), _extremum_jvp(lambda: scatter_min_p),
     absent("it is not linear"), _REALS,
 )  # fmt: skip
 scatter_max_p = _declare(
-    "scatter-max", _at(np.maximum), _extremum_jvp(lambda: scatter_max_p),
+    "scatter-max", _extremum_at(np.maximum), _extremum_jvp(lambda: scatter_max_p),
     absent("it is not linear"), _REALS,
 )  # fmt: skip
 

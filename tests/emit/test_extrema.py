@@ -112,3 +112,39 @@ def test_maxima_beside_one_another():
     np.testing.assert_array_equal(high, np.maximum.reduce(x, axis=1))
     np.testing.assert_array_equal(low, np.minimum.reduce(x, axis=1))
     assert not np.signbit(np.asarray(high)[2])
+
+
+def _scattered(name):
+    return lambda x, y: getattr(x.at[:, jnp.arange(9) // 2], name)(y)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name, f, sign", [
+    ("maximum", jnp.maximum, 1), ("minimum", jnp.minimum, -1),
+    ("max", lambda x, y: jnp.max(x, axis=1), 1), ("min", lambda x, y: jnp.min(x, axis=1), -1),
+    ("cummax", lambda x, y: jax.lax.cummax(x, 1), 1), ("cummin", lambda x, y: jax.lax.cummin(x, 1), -1),
+    ("scatter-max", _scattered("max"), 1), ("scatter-min", _scattered("min"), -1),
+])  # fmt: skip
+def test_eager_zeros_have_the_signs_of_compiled_ones(name, f, sign, dtype):
+    """References give what programs give, whatever stands beside the zeros."""
+    rng = np.random.default_rng(3)
+    x, y = jnp.asarray(
+        rng.choice([0.0 * sign, -0.0 * sign, -sign, -np.inf * sign, np.nan], (2, 60, 9), p=[0.1, 0.4, 0.3, 0.15, 0.05]),
+        dtype,
+    )  # fmt: skip
+    eager, compiled = np.asarray(f(x, y)), np.asarray(jax.jit(f)(x, y))
+    np.testing.assert_array_equal(eager.astype(float), compiled.astype(float))
+    zero = eager == 0
+    assert len(np.unique(np.signbit(eager[zero]))) == 2
+    np.testing.assert_array_equal(np.signbit(eager[zero]), np.signbit(compiled[zero]))
+
+
+@pytest.mark.parametrize("f", [jnp.maximum, jnp.minimum])
+def test_complex_extrema_of_nan(f):
+    """By real part, then by imaginary part; the second operand where a part that decides is NaN."""
+    parts = [np.nan, 0.0, 1.0, -1.0, np.inf]
+    z = np.array([complex(a, b) for a in parts for b in parts], np.complex64)
+    x, y = np.meshgrid(z, z)
+    np.testing.assert_array_equal(f(x, y), jax.jit(f)(x, y))
+    assert np.isnan(f(z[5:6], z[:1])).all()
+    assert not np.isnan(f(z[:1], z[6:7])).any()
