@@ -96,6 +96,7 @@ _LOOPS = (
     "lingon-outline-kernels",
     "lingon-merge-functions",
     "lingon-expand-math",
+    "func.func(lingon-transpose-tiles{bits=%bits})",
     "lingon-vectorize{bits=%bits masks=%masks}",
     "lingon-loop-hints{masks=%masks}",
 )

@@ -20,6 +20,31 @@
 
 namespace lingon {
 
+constexpr llvm::StringLiteral kAnnotation = "llvm.loop_annotation";
+
+/// LLVM's vectorizer leaves `loop` alone.
+inline void markDone(mlir::scf::ForOp loop) {
+  mlir::MLIRContext *context = loop->getContext();
+  loop->setAttr(kAnnotation,
+                mlir::LLVM::LoopAnnotationAttr::get(
+                    context, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {},
+                    mlir::BoolAttr::get(context, true), {}, {}, {}));
+}
+
+/// The number of iterations at most, where the upper bound says it: a number
+/// more than the lower one, or less.
+inline std::optional<int64_t> tripsAtMost(mlir::scf::ForOp loop) {
+  mlir::Value upper = loop.getUpperBound();
+  llvm::SmallVector<mlir::Value> bounds = {upper};
+  if (auto least = upper.getDefiningOp<mlir::arith::MinSIOp>())
+    bounds = {least.getLhs(), least.getRhs()};
+  for (mlir::Value bound : bounds)
+    if (auto sum = bound.getDefiningOp<mlir::arith::AddIOp>();
+        sum && sum.getLhs() == loop.getLowerBound())
+      return mlir::getConstantIntValue(sum.getRhs());
+  return std::nullopt;
+}
+
 /// Numbers that vectors can hold.
 inline bool isElement(mlir::Type type) {
   if (auto integer = llvm::dyn_cast<mlir::IntegerType>(type))

@@ -27,7 +27,6 @@ using namespace lingon;
 
 namespace {
 
-constexpr StringLiteral kAnnotation = "llvm.loop_annotation";
 /// Operations from which a loop is not interleaved, nor written a second time
 /// for the last elements.
 constexpr int64_t kLong = 48;
@@ -36,15 +35,6 @@ constexpr int64_t kStraight = 64;
 /// Operations from which a loop calls elementary functions instead of
 /// containing them.
 constexpr int64_t kCalls = 400;
-
-/// LLVM's vectorizer leaves `loop` alone.
-void markDone(scf::ForOp loop) {
-  MLIRContext *context = loop->getContext();
-  loop->setAttr(kAnnotation,
-                LLVM::LoopAnnotationAttr::get(
-                    context, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {},
-                    BoolAttr::get(context, true), {}, {}, {}));
-}
 
 /// The operation `op` on vectors of `width` elements.
 Value widen(OpBuilder &builder, Operation *op, IRMapping &mapping,
@@ -277,7 +267,12 @@ private:
   }
 
   void emitUnknown() {
-    beginWidth(machine.bits / shape.widest);
+    int64_t most = tripsAtMost(loop).value_or(ShapedType::kDynamic);
+    int64_t vectorWidth = machine.bits / shape.widest;
+    while (most != ShapedType::kDynamic &&
+           vectorWidth > std::max<int64_t>(most, 2))
+      vectorWidth /= 2;
+    beginWidth(vectorWidth);
     Value from = loop.getLowerBound(), to = loop.getUpperBound();
     bool masks = machine.masks && masksUnknown();
     if (masks && shape.length >= kLong) {
@@ -286,7 +281,8 @@ private:
       finish(state);
       return;
     }
-    int64_t copies = copiesFor(ShapedType::kDynamic);
+    int64_t copies =
+        copiesFor(most == ShapedType::kDynamic ? most : most / vectorWidth);
     State state = begin(copies);
     Value count = arith::SubIOp::create(b, to, from);
     Value rest = arith::AndIOp::create(b, count, index(copies * width - 1));

@@ -198,3 +198,19 @@ def test_sums_of_floats_in_order_stay_in_order():
     """Only accumulations that may be reordered become vectors."""
     x = np.array([1e8, 1.0, -1e8, 1.0] * 20, np.float32)
     check(lambda x: lax.scan(lambda c, v: (c + v, None), np.float32(0), x)[0], x)
+
+
+@pytest.mark.parametrize("name", ["int8", "uint8", "int16", "float16", "bfloat16"])
+def test_transposed_tiles_of_narrow_elements(features, name):
+    """Whole tiles, and what is left of blocks and tiles on both sides."""
+
+    def fn(x, y):
+        return x.T, x.T + y, y.T + x, x.T.astype(jnp.float32) * 2
+
+    for m, n in ((32, 64), (33, 47), (100, 71)):
+        x = numbers(name, m * n)
+        check(fn, x.reshape(m, n), x[::-1].reshape(n, m))
+    check(
+        lambda x: (x.transpose(0, 2, 1), x.transpose(2, 1, 0)),
+        numbers(name, 2 * 40 * 53).reshape(2, 40, 53),
+    )
