@@ -202,27 +202,6 @@ bool blasProduct(Matrix<const W> a, Matrix<const W> b, Matrix<W> c, int64_t m,
   return true;
 }
 
-/// A function over ranges of iterations, each for an equal part of the output.
-struct Callback {
-  void (*function)(void *, int64_t, int64_t) = nullptr;
-  void *context = nullptr;
-  int64_t iterations = 0, grain = 1;
-
-  /// Calls it for `count` of all the rows, from `first` on.
-  void rows(int64_t first, int64_t count, int64_t all) const {
-    if (function)
-      function(context, first * iterations / all,
-               (first + count) * iterations / all);
-  }
-  /// For the whole output.
-  void all() const {
-    if (function && iterations <= grain)
-      function(context, 0, iterations);
-    else if (function)
-      lingon_rt_parallel_for(function, context, iterations, grain);
-  }
-};
-
 //===----------------------------------------------------------------------===//
 // One product
 //===----------------------------------------------------------------------===//
@@ -231,15 +210,9 @@ struct Callback {
 constexpr int64_t SerialWork = 1 << 18;
 constexpr bool PreferBlas = LINGON_KERNEL_LEVEL < 3;
 
-/// The least product whose rows are cut into more parts than threads, of at
-/// least PartTiles rows of tiles.
-constexpr int64_t RowsWork = 8 * SerialWork, PartTiles = 4, PartsPerThread = 4;
-/// Bytes of packed B that threads share. Less fits the second cache of each,
-/// which takes longer to fill from another core's than by packing.
-constexpr int64_t SharedFrom = 1 << 21, SharedTo = 1 << 26;
-/// Bytes of a part of the output that are to be in the cache when it is handed
-/// on.
-constexpr int64_t PartBytes = 1 << 19;
+inline int64_t roundUp(int64_t n, int64_t unit) {
+  return (n + unit - 1) / unit * unit;
+}
 
 /// Cuts m x n into rows x cols parts, at most `tasks`, of least perimeter:
 /// every part packs its rows of A and its columns of B.
@@ -275,9 +248,6 @@ template <class W, class S, class O> struct Product {
     if (PreferBlas && parallel && m * n * k >= SerialWork &&
         tryBlas(a, b, c, m, n, k))
       return;
-    if (parallel && 2 * m >= n && m >= 2 * PanelRows &&
-        lingon_rt_num_threads() > 1 && byRows(a, b, c, m, n, k, Callback()))
-      return;
     const bool narrow = isNarrow(m * n * k);
     int64_t tasks =
         parallel ? m * n * k / (narrow ? 8 * SerialWork : SerialWork) : 0;
@@ -296,48 +266,6 @@ template <class W, class S, class O> struct Product {
                    minOf(rowPart, m - i0), minOf(colPart, n - j0), k);
       }
     });
-  }
-
-  /// The product by rows, on all threads. B, if it is packed, is packed once;
-  /// `then` is called for the rows that are done. False if that does not pay.
-  static bool byRows(Matrix<const S> a, Matrix<const S> b, Matrix<O> c,
-                     int64_t m, int64_t n, int64_t k, const Callback &then) {
-    const PackedColumns<W> columns = {n, k};
-    const int64_t unit =
-        then.function ? maxOf<int64_t>(1, m / then.iterations) : 1;
-    // Parts are whole iterations, and whole tiles.
-    const int64_t step = unit < TileRows ? TileRows / unit * unit : unit;
-    const int64_t steps = (m + step - 1) / step;
-    const int64_t bytes = columns.size() * int64_t(sizeof(W));
-    const bool cached = isCached<W, S, O>(a, b, n, k);
-    if (m * n * k < RowsWork || m < PartTiles * TileRows || n == 1 || k == 1 ||
-        isNarrow(m * n * k) || PreferBlas ||
-        (!cached && (bytes < SharedFrom || bytes > SharedTo)))
-      return false;
-    Scratch<W> storage(cached ? 0 : columns.size());
-    W *packed = storage;
-    if (!cached)
-      parallelFor(columns.parts(), 1, [=](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i)
-          columns.pack(packed, b, i);
-      });
-    int64_t parts = PartsPerThread * lingon_rt_num_threads();
-    if (then.function)
-      parts = maxOf<int64_t>(parts, m * n * int64_t(sizeof(O)) / PartBytes);
-    parts = minOf(parts, steps * step / (PartTiles * TileRows));
-    parts = maxOf<int64_t>(1, minOf(parts, steps));
-    parallelFor(parts, 1, [=](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        int64_t first = i * steps / parts * step;
-        int64_t rows = minOf((i + 1) * steps / parts * step, m) - first;
-        if (cached)
-          serialProduct<W>(a.block(first, 0), b, c.block(first, 0), rows, n, k);
-        else
-          columns.times(a.block(first, 0), packed, c.block(first, 0), rows);
-        then.rows(first, rows, m);
-      }
-    });
-    return true;
   }
 
 private:
@@ -396,11 +324,6 @@ template <class C, class T> struct ComplexProduct {
                             m, n, 2 * k, parallel);
   }
 
-  static bool byRows(Matrix<const C>, Matrix<const C>, Matrix<C>, int64_t,
-                     int64_t, int64_t, const Callback &) {
-    return false;
-  }
-
 private:
   static void loops(Matrix<const C> a, Matrix<const C> b, Matrix<C> c,
                     int64_t m, int64_t n, int64_t k) {
@@ -448,69 +371,49 @@ template <class W, class S, class O> void runBatch(const Problem &p) {
               });
 }
 
-/// One product by rows, each of which is handed on when it is done; false if
-/// nothing was done.
-template <class W, class S, class O>
-bool runRows(const Problem &p, const Callback &then) {
-  return p.batch == 1 &&
-         Product<W, S, O>::byRows({static_cast<const S *>(p.a), p.am, p.ak},
-                                  {static_cast<const S *>(p.b), p.bk, p.bn},
-                                  {static_cast<O *>(p.c), p.cm, p.cn}, p.m, p.n,
-                                  p.k, then);
-}
-
 //===----------------------------------------------------------------------===//
 // Dtypes
 //===----------------------------------------------------------------------===//
 
-struct ProductFns {
-  void (*batch)(const Problem &) = nullptr;
-  bool (*rows)(const Problem &, const Callback &) = nullptr;
-};
-template <class W, class S, class O> ProductFns productFns() {
-  return {runBatch<W, S, O>, runRows<W, S, O>};
-}
+typedef void (*BatchFn)(const Problem &);
 
-/// The product of operands of dtype `in` giving `out`; null ones if there is
-/// none.
-ProductFns productFor(int32_t in, int32_t out) {
+/// The product of operands of dtype `in` giving `out`; null if there is none.
+BatchFn productFor(int32_t in, int32_t out) {
   switch (out) {
   case Float32:
-    return in == Float32    ? productFns<float, float, float>()
-           : in == BFloat16 ? productFns<float, BF16, float>()
-           : in == Float16  ? productFns<float, F16, float>()
-                            : ProductFns();
+    return in == Float32    ? runBatch<float, float, float>
+           : in == BFloat16 ? runBatch<float, BF16, float>
+           : in == Float16  ? runBatch<float, F16, float>
+                            : nullptr;
   case Float64:
-    return in == Float64 ? productFns<double, double, double>() : ProductFns();
+    return in == Float64 ? runBatch<double, double, double> : nullptr;
   case Complex64:
-    return in == Complex64 ? productFns<C64, C64, C64>() : ProductFns();
+    return in == Complex64 ? runBatch<C64, C64, C64> : nullptr;
   case Complex128:
-    return in == Complex128 ? productFns<C128, C128, C128>() : ProductFns();
+    return in == Complex128 ? runBatch<C128, C128, C128> : nullptr;
   case Bool:
-    return in == Bool ? productFns<uint32_t, Bool8, Bool8>() : ProductFns();
+    return in == Bool ? runBatch<uint32_t, Bool8, Bool8> : nullptr;
   case Int8:
   case UInt8:
     // Sums of 16 bits are enough, but for the instructions with 32-bit ones.
-    return in != out ? ProductFns()
+    return in != out ? nullptr
            : narrowUnit() == NarrowUnit::None
-               ? productFns<uint16_t, uint8_t, uint8_t>()
-               : productFns<uint32_t, uint8_t, uint8_t>();
+               ? runBatch<uint16_t, uint8_t, uint8_t>
+               : runBatch<uint32_t, uint8_t, uint8_t>;
   case Int16:
   case UInt16:
-    return in == out ? productFns<uint16_t, uint16_t, uint16_t>()
-                     : ProductFns();
+    return in == out ? runBatch<uint16_t, uint16_t, uint16_t> : nullptr;
   case Int32:
   case UInt32:
-    return in == out     ? productFns<uint32_t, uint32_t, uint32_t>()
-           : in == Int8  ? productFns<uint32_t, int8_t, uint32_t>()
-           : in == UInt8 ? productFns<uint32_t, uint8_t, uint32_t>()
-                         : ProductFns();
+    return in == out     ? runBatch<uint32_t, uint32_t, uint32_t>
+           : in == Int8  ? runBatch<uint32_t, int8_t, uint32_t>
+           : in == UInt8 ? runBatch<uint32_t, uint8_t, uint32_t>
+                         : nullptr;
   case Int64:
   case UInt64:
-    return in == out ? productFns<uint64_t, uint64_t, uint64_t>()
-                     : ProductFns();
+    return in == out ? runBatch<uint64_t, uint64_t, uint64_t> : nullptr;
   default:
-    return ProductFns();
+    return nullptr;
   }
 }
 
@@ -547,19 +450,33 @@ void zeroOutput(const LingonBuffer &out, int dim, char *at, int64_t item) {
     zeroOutput(out, dim + 1, at + i * out.strides[dim] * item, item);
 }
 
-/// The fewest rows of a part: its thread packs all of B.
-constexpr int64_t PartRows = 64, ManyRows = 240;
+/// A function over ranges of iterations, each for an equal part of the output.
+struct Callback {
+  void (*function)(void *, int64_t, int64_t) = nullptr;
+  void *context = nullptr;
+  int64_t iterations = 0, grain = 1;
+
+  /// For the whole output.
+  void all() const {
+    if (function && iterations <= grain)
+      function(context, 0, iterations);
+    else if (function)
+      lingon_rt_parallel_for(function, context, iterations, grain);
+  }
+};
+
+/// Bytes of a part of the output that are to be in the cache when it is handed
+/// on, and the fewest rows of a part: its thread packs all of B.
+constexpr int64_t PartBytes = 1 << 19, PartRows = 64, ManyRows = 240;
 
 /// The product by rows, of which each part is handed on when it is done; false
 /// if that does not pay.
-bool productByRows(const Problem &p, ProductFns product, const Callback &then,
+bool productByRows(const Problem &p, BatchFn product, const Callback &then,
                    int64_t inBytes, int64_t outBytes) {
   const int64_t threads = lingon_rt_num_threads(), rows = p.batch * p.m;
   if (p.m * p.n * p.k * p.batch < SerialWork ||
       (rows % then.iterations && then.iterations % rows))
     return false;
-  if (product.rows(p, then))
-    return true;
   // Parts are whole iterations, and whole tiles.
   const int64_t unit = maxOf<int64_t>(1, rows / then.iterations);
   int64_t part = (p.m + threads - 1) / threads;
@@ -588,8 +505,10 @@ bool productByRows(const Problem &p, ProductFns product, const Callback &then,
             p.batchDims.offset(1, matrix) * inBytes;
       q.c = static_cast<char *>(p.c) +
             (p.batchDims.offset(2, matrix) + first * p.cm) * outBytes;
-      product.batch(q);
-      then.rows(matrix * p.m + first, q.m, rows);
+      product(q);
+      int64_t row = matrix * p.m + first;
+      then.function(then.context, row * then.iterations / rows,
+                    (row + q.m) * then.iterations / rows);
     }
   });
   return true;
@@ -639,9 +558,9 @@ void dotGeneral(const LingonBuffer *bufs, int64_t nbufs, const int64_t *config,
     return then.all();
   }
 
-  const ProductFns product =
-      lhs.dtype == rhs.dtype ? productFor(lhs.dtype, out.dtype) : ProductFns();
-  if (!product.batch)
+  BatchFn product =
+      lhs.dtype == rhs.dtype ? productFor(lhs.dtype, out.dtype) : nullptr;
+  if (!product)
     return lingon_rt_set_error("dot_general: no kernel for these dtypes");
   bool lhsFits = rows.collapses(0, p.am) & depth.collapses(0, p.ak);
   bool rhsFits = cols.collapses(0, p.bn) & depth.collapses(1, p.bk);
@@ -677,7 +596,7 @@ void dotGeneral(const LingonBuffer *bufs, int64_t nbufs, const int64_t *config,
   if (then.function && outFits &&
       productByRows(p, product, then, inBytes, outBytes))
     return;
-  product.batch(p);
+  product(p);
   if (!outFits)
     copyBytes(outBytes, out.data, c, batch, 2, rows, 1, cols, 1, false);
   then.all();

@@ -333,8 +333,7 @@ void packRows(W *packed, Matrix<const S> a, int64_t m, int64_t depth) {
 /// has at most DirectBytes; with at most CachedBytes of B, in whole vectors,
 /// that is so for any A whose rows are contiguous (measured: up to 20 % faster;
 /// with 1 MiB up to 20 % slower), with ColumnBytes for any other. With so few
-/// rows, and at most DirectPanels panels of
-/// columns, A is read where it is.
+/// rows, and at most DirectPanels panels of columns, A is read where it is.
 constexpr int64_t DirectRows = 3 * TileRows, DirectBytes = 1 << 20,
                   CachedBytes = 1 << 18, ColumnBytes = 1 << 14,
                   DirectPanels = 4;
@@ -401,59 +400,23 @@ template <class W> constexpr int64_t depthBlockOf() {
 /// that is used at once.
 constexpr int64_t PackedBytes = 1 << 20, PanelRows = 6 * TileRows;
 
-template <class W>
-constexpr int64_t TileCols = TileVectors * VectorOf<W>::lanes;
-
-inline int64_t roundUp(int64_t n, int64_t unit) {
-  return (n + unit - 1) / unit * unit;
-}
-
-/// Columns of a block of B.
-template <class W> int64_t blockColumns(int64_t n, int64_t depth) {
-  return minOf(PackedBytes / (depth * int64_t(sizeof(W))) / TileCols<W> *
-                   TileCols<W>,
-               roundUp(n, TileCols<W>));
-}
-
-/// Packed rows of A against n packed columns of B.
-template <class W, class O>
-void packedTiles(const W *packedA, const W *packedB, const Matrix<O> &c,
-                 int64_t rows, int64_t n, int64_t depth, bool accumulate) {
-  for (int64_t j = 0; j < n; j += TileCols<W>) {
-    int64_t cols = minOf(TileCols<W>, n - j);
-    if (cols > VectorOf<W>::lanes)
-      rowPanels<W, TileVectors>(packedA, packedB + j * depth, c.block(0, j),
-                                rows, cols, depth, accumulate);
-    else
-      rowPanels<W, 1>(packedA, packedB + j * depth, c.block(0, j), rows, cols,
-                      depth, accumulate);
-  }
-}
-
-/// Rows of A, as they are, against n packed columns of B. C is computed a row
-/// of tiles after the other, which is the order that memory likes.
-template <class W, class S, class O>
-void packedBlock(W *packedA, const Matrix<const S> &a, const W *packedB,
-                 const Matrix<O> &c, int64_t m, int64_t n, int64_t depth,
-                 bool accumulate) {
-  for (int64_t i = 0; i < m; i += TileRows) {
-    int64_t rows = minOf<int64_t>(TileRows, m - i);
-    packRows<W>(packedA, a.block(i, 0), rows, depth);
-    packedTiles(packedA, packedB, c.block(i, 0), rows, n, depth, accumulate);
-  }
-}
-
 /// One thread's product. W is the arithmetic type. A floating O narrower than
 /// W needs k <= depthBlockOf<W>(), since partial sums would be rounded. A block
-/// of B is packed.
+/// of B is packed; C is computed a row of tiles after the other, which is the
+/// order that memory likes.
 template <class W, class S, class O>
 void packedProduct(Matrix<const S> a, Matrix<const S> b, Matrix<O> c, int64_t m,
                    int64_t n, int64_t k) {
+  constexpr int lanes = VectorOf<W>::lanes;
+  constexpr int Cols = TileVectors * lanes;
   constexpr int64_t depthBlock = depthBlockOf<W>();
   const int64_t kb = minOf(depthBlock, k);
   const bool few = m <= PanelRows;
-  const int64_t mb = few ? roundUp(m, TileRows) : TileRows;
-  const int64_t nb = few ? TileCols<W> : blockColumns<W>(n, kb);
+  const int64_t mb = few ? (m + TileRows - 1) / TileRows * TileRows : TileRows;
+  const int64_t nb =
+      few ? Cols
+          : minOf(PackedBytes / (kb * int64_t(sizeof(W))) / Cols * Cols,
+                  (n + Cols - 1) / Cols * Cols);
   constexpr int64_t onStack = 24576 / int64_t(sizeof(W));
   alignas(VectorBytes) W stackA[onStack], stackB[onStack];
   Scratch<W> heapA(mb * kb > onStack ? mb * kb : 0);
@@ -462,55 +425,27 @@ void packedProduct(Matrix<const S> a, Matrix<const S> b, Matrix<O> c, int64_t m,
   W *packedB = nb * kb > onStack ? heapB : stackB;
   for (int64_t k0 = 0; k0 < k; k0 += depthBlock) {
     int64_t kk = minOf(depthBlock, k - k0);
-    if (few)
-      packRows<W>(packedA, a.block(0, k0), m, kk);
     for (int64_t j0 = 0; j0 < n; j0 += nb) {
       int64_t nn = minOf(nb, n - j0);
       packAllColumns<W>(packedB, b.block(k0, j0), nn, kk);
-      if (few)
-        packedTiles(packedA, packedB, c.block(0, j0), m, nn, kk, k0 != 0);
-      else
-        packedBlock(packedA, a.block(0, k0), packedB, c.block(0, j0), m, nn, kk,
-                    k0 != 0);
+      for (int64_t i = 0; i < m; i += mb) {
+        int64_t rows = minOf(mb, m - i);
+        if (!few || j0 == 0)
+          packRows<W>(packedA, a.block(i, k0), rows, kk);
+        for (int64_t j = 0; j < nn; j += Cols) {
+          int64_t cols = minOf<int64_t>(Cols, nn - j);
+          if (cols > lanes)
+            rowPanels<W, TileVectors>(packedA, packedB + j * kk,
+                                      c.block(i, j0 + j), rows, cols, kk,
+                                      k0 != 0);
+          else
+            rowPanels<W, 1>(packedA, packedB + j * kk, c.block(i, j0 + j), rows,
+                            cols, kk, k0 != 0);
+        }
+      }
     }
   }
 }
-
-/// B as a whole, packed for several threads: its blocks of depth, each as
-/// packAllColumns packs it.
-template <class W> struct PackedColumns {
-  static constexpr int64_t depthBlock = depthBlockOf<W>();
-  int64_t n, k;
-
-  int64_t size() const { return roundUp(n, TileCols<W>) * k; }
-  /// Parts that can be packed independently.
-  int64_t parts() const { return (k + depthBlock - 1) / depthBlock * panels(); }
-  template <class S>
-  void pack(W *to, const Matrix<const S> &b, int64_t part) const {
-    int64_t k0 = part / panels() * depthBlock,
-            depth = minOf(depthBlock, k - k0);
-    int64_t j = part % panels() * TileCols<W>;
-    packColumns<W>(to + k0 * panels() * TileCols<W> + j * depth, b.block(k0, j),
-                   minOf(TileCols<W>, n - j), depth);
-  }
-  /// The product of m rows with it.
-  template <class S, class O>
-  void times(const Matrix<const S> &a, const W *packed, const Matrix<O> &c,
-             int64_t m) const {
-    alignas(VectorBytes) W packedA[TileRows * depthBlock];
-    const int64_t nb = blockColumns<W>(n, minOf(depthBlock, k));
-    for (int64_t k0 = 0; k0 < k; k0 += depthBlock) {
-      int64_t depth = minOf(depthBlock, k - k0);
-      const W *block = packed + k0 * panels() * TileCols<W>;
-      for (int64_t j = 0; j < n; j += nb)
-        packedBlock(packedA, a.block(0, k0), block + j * depth, c.block(0, j),
-                    m, minOf(nb, n - j), depth, k0 != 0);
-    }
-  }
-
-private:
-  int64_t panels() const { return (n + TileCols<W> - 1) / TileCols<W>; }
-};
 
 /// Rows of the tiles that m rows are cut into, as equal as possible.
 inline int64_t tileHeight(int64_t m) {
@@ -585,17 +520,6 @@ void directProduct(Matrix<const W> a, Matrix<const W> b, Matrix<W> c, int64_t m,
     panelProduct<W>(a, b.block(0, full), c.block(0, full), m, n - full, k);
 }
 
-/// Whether B is small enough to be read where it is, however many rows A has.
-template <class W, class S, class O>
-bool isCached(const Matrix<const S> &a, const Matrix<const S> &b, int64_t n,
-              int64_t k) {
-  return std::is_floating_point<W>::value && SameType<W, S>::value &&
-         SameType<W, O>::value && b.colStride == 1 &&
-         n % VectorOf<W>::lanes == 0 &&
-         k * n * int64_t(sizeof(W)) <=
-             (a.colStride == 1 ? CachedBytes : ColumnBytes);
-}
-
 /// The fastest of the above for one thread.
 template <class W, class S, class O>
 void serialProduct(Matrix<const S> a, Matrix<const S> b, Matrix<O> c, int64_t m,
@@ -603,8 +527,10 @@ void serialProduct(Matrix<const S> a, Matrix<const S> b, Matrix<O> c, int64_t m,
   if constexpr (std::is_floating_point<W>::value && SameType<W, S>::value &&
                 SameType<W, O>::value) {
     int64_t bytes = k * n * int64_t(sizeof(W));
-    if (b.colStride == 1 && (m <= TileRows || isCached<W, S, O>(a, b, n, k) ||
-                             (m <= DirectRows && bytes <= DirectBytes)))
+    bool cached = bytes <= (a.colStride == 1 ? CachedBytes : ColumnBytes) &&
+                  n % VectorOf<W>::lanes == 0;
+    if (b.colStride == 1 &&
+        (m <= TileRows || cached || (m <= DirectRows && bytes <= DirectBytes)))
       return directProduct<W>(a, b, c, m, n, k);
     if (n <= DirectPanels * TileVectors * VectorOf<W>::lanes &&
         a.colStride == 1 && m <= DirectRows)
