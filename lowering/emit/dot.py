@@ -22,8 +22,8 @@ SMALL_PRODUCT, SMALL_VECTOR_PRODUCT = 64, 4096
 
 @emits("dot_general", loops=True)
 def _dot_general(ctx, eqn, lhs, rhs):
-    """Small products are a linalg.generic, which fuses; others go to the library kernel, which
-    reads transposed operands through their strides."""
+    """Products of single terms are multiplications, small ones a linalg.generic, which both fuse;
+    others go to the library kernel, which reads transposed operands through their strides."""
     (lhs_depth, rhs_depth), (lhs_batch, rhs_batch) = eqn.params["dimension_numbers"]
     t = element_type(eqn.outvars[0].aval.dtype)
     shape = tuple(eqn.outvars[0].aval.shape)
@@ -34,6 +34,8 @@ def _dot_general(ctx, eqn, lhs, rhs):
         math.prod([v.shape[d] for d in free])
         for v, free in ((lhs, dims.lhs_free), (rhs, dims.rhs_free))
     )
+    if math.prod([lhs.shape[d] for d in dims.lhs_depth]) == 1:
+        return _outer(ctx, lhs, rhs, dims, shape, t)
     limit = SMALL_VECTOR_PRODUCT if 1 in (rows, columns) else SMALL_PRODUCT
     batch = math.prod([lhs.shape[d] for d in dims.lhs_batch])
     if math.prod(lhs.shape) * columns <= limit * batch:
@@ -137,9 +139,9 @@ def _untransposed(ctx, value: Value) -> tuple[Value, list[int]]:
     return value, list(range(value.ndim))
 
 
-def _loops(ctx, lhs: Value, rhs: Value, dims: _Dims, shape: tuple[int, ...], t: ElementType):
-    """The product as one linalg.generic over batch, free and contracted dimensions."""
-    batch, rank = len(dims.lhs_batch), len(shape)
+def _loop_dims(dims: _Dims, lhs: Value, rhs: Value, rank: int) -> tuple[list[int], list[int]]:
+    """For each dimension of the operands, the one of the result, or `rank` and more if contracted."""
+    batch = len(dims.lhs_batch)
     lhs_map, rhs_map = [0] * lhs.ndim, [0] * rhs.ndim
     for k, (i, j) in enumerate(zip(dims.lhs_batch, dims.rhs_batch, strict=True)):
         lhs_map[i] = rhs_map[j] = k
@@ -149,34 +151,49 @@ def _loops(ctx, lhs: Value, rhs: Value, dims: _Dims, shape: tuple[int, ...], t: 
         rhs_map[j] = batch + len(dims.lhs_free) + k
     for k, (i, j) in enumerate(zip(dims.lhs_depth, dims.rhs_depth, strict=True)):
         lhs_map[i] = rhs_map[j] = rank + k
-    loops = rank + len(dims.lhs_depth)
-    wide = element_type(np.dtype("float32")) if t.narrow else t
+    return lhs_map, rhs_map
+
+
+def _wide(t: ElementType) -> ElementType:
+    """The dtype that terms are computed in."""
     if t.kind == "b" or t.name in ("int4", "uint4"):
-        wide = element_type(np.dtype("int32"))
+        return element_type(np.dtype("int32"))
+    return element_type(np.dtype("float32")) if t.narrow else t
+
+
+def _product(b: ScalarBuilder, t: ElementType, x: str, y: str) -> str:
+    multiply = ELEMENTWISE["mul"].by_kind[t.kind]
+    if isinstance(multiply, str):
+        return b(f"{multiply} {x}, {y} : {t.register}")
+    return multiply(b, t, x, y)
+
+
+def _outer(ctx, lhs: Value, rhs: Value, dims: _Dims, shape: tuple[int, ...], t: ElementType):
+    """A product whose contracted dimensions have one element, if any: a term is all there is."""
+    wide, rank = _wide(t), len(shape)
+    spread = []
+    for v, along in zip((lhs, rhs), _loop_dims(dims, lhs, rhs, rank), strict=True):
+        kept = tuple([d if d < rank else None for d in along])
+        spread.append(ctx.converted(ctx.view(v, shape, kept), wide))
+    made = ctx.elementwise(lambda b, xs: _product(b, wide, *xs), spread, shape, wide)
+    return ctx.converted(made, t)
+
+
+def _loops(ctx, lhs: Value, rhs: Value, dims: _Dims, shape: tuple[int, ...], t: ElementType):
+    """The product as one linalg.generic over batch, free and contracted dimensions."""
+    wide, rank = _wide(t), len(shape)
+    lhs_map, rhs_map = _loop_dims(dims, lhs, rhs, rank)
+    loops = rank + len(dims.lhs_depth)
     a, b = ctx.converted(lhs, wide), ctx.converted(rhs, wide)
-    multiply = ELEMENTWISE["mul"].by_kind[wide.kind]
     accumulate = combiner("reduce_sum", wide)
-
-    def product(builder: ScalarBuilder, x: str, y: str) -> str:
-        if isinstance(multiply, str):
-            return builder(f"{multiply} {x}, {y} : {wide.register}")
-        return multiply(builder, wide, x, y)
-
-    if not loops:
-        x, y = ctx.scalar(a), ctx.scalar(b)
-        return ctx.converted(ctx.new_scalar(product(ctx.scalars(), x, y), wide), t)
     zero = ctx.register_constant(ACCUMULATE["reduce_sum"][2](wide), wide)
     inputs = [
         (ctx.tensor(v), v.tensor_type, ctx.map(m, loops)) for v, m in ((a, lhs_map), (b, rhs_map))
     ]
-    if rank == loops:
-        output = (ctx.empty(shape, wide.storage), tensor_type(shape, wide.storage))
-    else:
-        output = (ctx.fill(zero, shape, wide.storage), tensor_type(shape, wide.storage))
+    output = (ctx.fill(zero, shape, wide.storage), tensor_type(shape, wide.storage))
 
     def body(builder: ScalarBuilder, x: str, y: str, acc: str):
-        term = product(builder, x, y)
-        return [term if rank == loops else accumulate(builder, term, acc)]
+        return [accumulate(builder, _product(builder, wide, x, y), acc)]
 
     (name,) = ctx.generic(
         inputs,

@@ -121,6 +121,19 @@ def test_small_products_fuse_with_their_consumers_and_large_ones_are_kernel_call
     assert "kernel_call" in emitted(lambda a, b: a @ b, array((30, 30)), array((30, 30)))
 
 
+def test_products_of_single_terms_are_multiplications():
+    """Outer products: they fuse, as any other multiplication."""
+    x, y = array((40, 1)), array((1, 50))
+    text = emitted(lambda x, y: jnp.sin(x @ y) + x, x, y)
+    assert "kernel_call" not in text
+    assert text.count("linalg.generic") == 1
+    check(lambda x, y: x @ y, x, y)
+    check(lambda x, y: x.T[0][:, None, None] * 2 @ (y + 1), x, y)
+    check(lambda x, y: jnp.vecdot(x, y.T[:40]), x, y)
+    check(lambda x, y: jnp.einsum("bik,bkj->jbi", x.reshape(4, 10, 1), y.reshape(5, 10)[:4, None]), x, y)  # fmt: skip
+    check(lambda x: jnp.outer(x, x), x)
+
+
 def test_scalars():
     check(lambda a, b: lax.dot_general(a, b, (((), ()), ((), ()))), np.float32(3), np.float32(2))
     check(lambda a, b: a @ b, array((3,)), array((3,), seed=1), **tolerance("float32", 3))
