@@ -165,15 +165,20 @@ struct ResultOrderPass
       if (last->isBeforeInBlock(stores[i]))
         last = stores[i];
     Operation *end = last->getNextNode(), *begin = end;
-    while (!left.empty()) {
-      auto ready = llvm::find_if(left, [&](unsigned i) {
-        return llvm::none_of(before[i], [&](unsigned j) {
-          return j != i && llvm::is_contained(left, j);
-        });
+    auto awaited = [&](unsigned i) { // a store that store i waits for
+      return llvm::find_if(before[i], [&](unsigned j) {
+        return j != i && llvm::is_contained(left, j);
       });
+    };
+    while (!left.empty()) {
+      auto ready = llvm::find_if(
+          left, [&](unsigned i) { return awaited(i) == before[i].end(); });
       if (ready == left.end()) {
-        // Each waits for another: the first one's tensor is saved.
+        // Each waits for another: the tensor of one in a circle is saved. The
+        // others wait no more for it, so that there is one wait less each time.
         unsigned j = left.front();
+        for (llvm::SmallDenseSet<unsigned> seen; seen.insert(j).second;)
+          j = *awaited(j);
         for (unsigned i : left)
           before[i].remove(j);
         MaterializeInDestinationOp store = stores[j];

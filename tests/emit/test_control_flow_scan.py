@@ -79,6 +79,23 @@ def test_carries_that_cross():
     check_body(lambda s, r: (((n := s[0].at[0].set(r[1])), s[1] + jnp.dot(n, s[0])), s[0]), a, b[0])
 
 
+def test_carries_that_change_places():
+    """In circles of several lengths, some of which begin with one array twice."""
+    x = normal("float32", (33, 16))
+
+    def f(x):
+        y = x * 2
+        zeros, ones = jnp.zeros_like(x), jnp.ones_like(x)
+        starts = (y, y, x, ones, zeros), (y, x, x + 1, zeros, ones)
+        orders = (0, 3, 1, 4, 2), (0, 2, 3, 1, 4), (0, 2, 1, 4, 3), (1, 2, 3, 4, 0), (3, 1, 4, 0, 2)
+        return [
+            lax.fori_loop(0, 3, lambda i, t, o=order: tuple(t[k] for k in o), start)
+            for start in starts for order in orders
+        ]  # fmt: skip
+
+    check(f, x)
+
+
 def test_carries_that_start_as_parts_of_others():
     x = normal("float32", (4, 6))
     check(lambda x: (lax.scan(lambda c, r: (c.at[0].add(r[1]), c[1]), x[:, 1], x), x), x)

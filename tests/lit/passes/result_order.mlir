@@ -73,3 +73,27 @@ func.func @apart(%x: f32, %r: memref<5xf32>, %s: memref<5xf32>) {
   bufferization.materialize_in_destination %w in writable %s : (tensor<5xf32>, memref<5xf32>) -> ()
   return
 }
+
+// The first store waits for one of two that wait for each other: of these two, one is saved.
+// CHECK-LABEL: func.func @behind_a_circle
+// CHECK:         %[[A:.*]] = linalg.fill
+// CHECK:         %[[C:.*]] = linalg.fill
+// CHECK:         %[[B:.*]] = arith.select
+// CHECK:         %[[SAVED:.*]] = bufferization.alloc_tensor() copy(%[[B]])
+// CHECK-NEXT:    materialize_in_destination %[[A]] in writable %arg1
+// CHECK-NEXT:    materialize_in_destination %[[C]] in writable %arg3
+// CHECK-NEXT:    materialize_in_destination %[[SAVED]] in writable %arg2
+func.func @behind_a_circle(%p: i1, %r: memref<5xf32>, %s: memref<5xf32>, %q: memref<5xf32>) {
+  %x = arith.constant 0.0 : f32
+  %t = bufferization.to_tensor %r restrict writable : memref<5xf32> to tensor<5xf32>
+  %u = bufferization.to_tensor %s restrict writable : memref<5xf32> to tensor<5xf32>
+  %v = bufferization.to_tensor %q restrict writable : memref<5xf32> to tensor<5xf32>
+  %a = linalg.fill ins(%x : f32) outs(%t : tensor<5xf32>) -> tensor<5xf32>
+  %c = linalg.fill ins(%x : f32) outs(%u : tensor<5xf32>) -> tensor<5xf32>
+  %z = linalg.fill ins(%x : f32) outs(%v : tensor<5xf32>) -> tensor<5xf32>
+  %b = arith.select %p, %a, %z : tensor<5xf32>
+  bufferization.materialize_in_destination %a in writable %r : (tensor<5xf32>, memref<5xf32>) -> ()
+  bufferization.materialize_in_destination %b in writable %s : (tensor<5xf32>, memref<5xf32>) -> ()
+  bufferization.materialize_in_destination %c in writable %q : (tensor<5xf32>, memref<5xf32>) -> ()
+  return
+}
