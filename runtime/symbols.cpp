@@ -57,6 +57,9 @@ ModuleInit registerSymbols([](nb::module_ &m) {
       [](const char *name) { return lingon_kernel_uses_blas(name) != 0; },
       nb::arg("name"),
       "Whether a library kernel calls BLAS routines on this machine.");
+  m.def("kernel_level", &lingon_kernel_level, nb::arg("name"),
+        "Instruction set that a library kernel is compiled for: 0 baseline, 3 "
+        "AVX2, 4 AVX-512; -1 if there is none that this machine runs.");
   m.def(
       "set_blas_routine",
       [](const char *name, uintptr_t address) {

@@ -32,6 +32,9 @@ void *lingon_kernel_address(const char *name);
 /// Whether the kernel, as this machine runs it, calls the BLAS routines: they
 /// have to be given before it is called.
 int lingon_kernel_uses_blas(const char *name);
+/// Level of the kernel that is used (see LINGON_KERNEL_LEVEL); -1 if there is
+/// none.
+int lingon_kernel_level(const char *name);
 
 /// Gives the kernels a BLAS routine ("sgemm", ...; LP64, by-reference
 /// Fortran ABI). Returns 0 when the name is not one that they use.

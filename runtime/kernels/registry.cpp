@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "kernel.h"
 
+#include <cstdlib>
+
 namespace lingon {
 
 static KernelEntry *entries = nullptr;
@@ -17,7 +19,7 @@ void registerKernel(KernelEntry *entry) {
   entries = entry;
 }
 
-/// The best level that this machine runs (see LINGON_KERNEL_LEVEL).
+/// The best level that this machine runs (see abi.h).
 static int machineLevel() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
@@ -36,8 +38,17 @@ static int machineLevel() {
 #endif
 }
 
+/// The best level, or a lesser one that LINGON_KERNEL_LEVEL asks for.
+static int usedLevel() {
+  const char *most = getenv("LINGON_KERNEL_LEVEL");
+  if (most && strcmp(most, "baseline") == 0)
+    return 0;
+  int best = machineLevel();
+  return most && strcmp(most, "avx2") == 0 && best > 3 ? 3 : best;
+}
+
 static const KernelEntry *best(const char *name) {
-  static const int level = machineLevel();
+  static const int level = usedLevel();
   const KernelEntry *found = nullptr;
   for (const KernelEntry *e = entries; e; e = e->next)
     if (e->level <= level && strcmp(e->name, name) == 0 &&
@@ -80,6 +91,11 @@ void *lingon_kernel_address(const char *name) {
 int lingon_kernel_uses_blas(const char *name) {
   const KernelEntry *e = best(name);
   return e && e->usesBlas;
+}
+
+int lingon_kernel_level(const char *name) {
+  const KernelEntry *e = best(name);
+  return e ? e->level : -1;
 }
 
 int lingon_kernels_set_blas(const char *name, void *address) {
