@@ -1,6 +1,7 @@
-"""Global arrays, pmap and multihost_utils, for lingon and for jax alike: prints what it sees.
+"""Global arrays, pmap and multihost_utils, for lingon and for jax alike: writes down what it sees.
 
-Usage: arrays_program.py lingon | arrays_program.py jax PORT PROCESS. The last process prints.
+Usage: arrays_program.py lingon FILE | arrays_program.py jax FILE PORT PROCESS. The last process
+writes the file: libraries print, too, in the middle of lines.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ mh = importlib.import_module(f"{library}.experimental.multihost_utils")
 P, NamedSharding = sharding.PartitionSpec, sharding.NamedSharding
 
 if library == "jax":
-    jax.distributed.initialize(f"localhost:{sys.argv[2]}", 2, int(sys.argv[3]))
+    jax.distributed.initialize(f"localhost:{sys.argv[3]}", 2, int(sys.argv[4]))
 else:
     jax.distributed.initialize()
 p = jax.process_index()
@@ -53,7 +54,8 @@ def show(name, f):
         kind = next(t for t in type(error).__mro__ if t.__module__ == "builtins")
         out = f"{kind.__name__}: {error}" if name.endswith("!") else kind.__name__
     if p == 1:
-        print(f"{name}: {out}", flush=True)
+        with open(sys.argv[2], "a") as seen:
+            seen.write(f"{name}: {out}\n")
 
 
 show("devices", jax.devices)

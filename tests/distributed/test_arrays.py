@@ -4,6 +4,7 @@ import os
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import launch
 import pytest
@@ -15,23 +16,25 @@ DIFFERENT = {
 }
 
 
-def lines(text: str) -> dict[str, str]:
-    found = [line.split(": ", 1) for line in text.splitlines() if ": " in line]
-    return {parts[0]: parts[1] for parts in found if not parts[0].startswith("[")}
+def read(path: Path) -> dict[str, str]:
+    return dict(line.split(": ", 1) for line in path.read_text().splitlines() if ": " in line)
 
 
 @pytest.fixture(scope="module")
-def ours() -> dict[str, str]:
-    return lines(launch.check(PROGRAM, "lingon", processes=2, devices=2))
+def ours(tmp_path_factory) -> dict[str, str]:
+    seen = tmp_path_factory.mktemp("ours") / "seen"
+    launch.check(PROGRAM, "lingon", str(seen), processes=2, devices=2)
+    return read(seen)
 
 
 @pytest.fixture(scope="module")
-def theirs() -> dict[str, str]:
+def theirs(tmp_path_factory) -> dict[str, str]:
+    seen = tmp_path_factory.mktemp("theirs") / "seen"
     with socket.socket() as s:
         s.bind(("localhost", 0))
         port = s.getsockname()[1]
     env = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
-    command = [sys.executable, str(launch.HERE / PROGRAM), "jax", str(port)]
+    command = [sys.executable, str(launch.HERE / PROGRAM), "jax", str(seen), str(port)]
     children = [
         subprocess.Popen(
             [*command, str(p)], env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -45,7 +48,7 @@ def theirs() -> dict[str, str]:
             c.kill()
             c.wait()
     assert all(c.returncode == 0 for c in children), outputs
-    return lines(outputs[1][0])
+    return read(seen)
 
 
 def test_everything_is_seen_alike(ours, theirs):
