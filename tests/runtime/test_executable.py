@@ -438,6 +438,7 @@ end:
 
 def test_memory_does_not_grow(axpy):
     a, b = arrays([1, 2, 3, 4], [5, 6, 7, 8])
+    gc.collect()
     live = runtime.pool_stats()["live_blocks"]
     for _ in range(10_000):
         axpy.execute([a, b])

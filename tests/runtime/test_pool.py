@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import subprocess
@@ -13,6 +14,12 @@ import pytest
 
 from lingon import runtime
 from lingon.runtime import empty_ndarray, from_numpy, pool_stats
+
+
+@pytest.fixture(autouse=True)
+def no_garbage_of_other_tests():
+    """Arrays that nobody holds, but a circle of references, would be freed while blocks are counted."""
+    gc.collect()
 
 
 @pytest.fixture
