@@ -31,6 +31,32 @@ inline void markDone(mlir::scf::ForOp loop) {
                     mlir::BoolAttr::get(context, true), {}, {}, {}));
 }
 
+/// The loops below `root` that contain no other loop or condition.
+inline llvm::SmallVector<mlir::scf::ForOp>
+innermostLoops(mlir::Operation *root) {
+  llvm::SmallVector<mlir::scf::ForOp> loops;
+  root->walk([&](mlir::scf::ForOp loop) {
+    if (llvm::none_of(*loop.getBody(), [](mlir::Operation &op) {
+          return op.getNumRegions() > 0;
+        }))
+      loops.push_back(loop);
+  });
+  return loops;
+}
+
+/// Moves pure operations that are the same in all iterations in front of the
+/// loop, of those that `which` is true for.
+inline void moveInvariants(mlir::scf::ForOp loop,
+                           llvm::function_ref<bool(mlir::Operation &)> which) {
+  for (mlir::Operation &op :
+       llvm::make_early_inc_range(loop.getBody()->without_terminator()))
+    if (which(op) && mlir::isPure(&op) &&
+        llvm::all_of(op.getOperands(), [&](mlir::Value operand) {
+          return loop.isDefinedOutsideOfLoop(operand);
+        }))
+      loop.moveOutOfLoop(&op);
+}
+
 /// The number of iterations at most, where the upper bound says it: a number
 /// more than the lower one, or less.
 inline std::optional<int64_t> tripsAtMost(mlir::scf::ForOp loop) {

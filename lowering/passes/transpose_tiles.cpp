@@ -101,13 +101,7 @@ private:
   /// Whether the outer loop has nothing but the inner one, once what is the
   /// same in all iterations is in front of it.
   bool onlyInner() {
-    for (Operation &op :
-         llvm::make_early_inc_range(outer.getBody()->without_terminator()))
-      if (&op != inner && isPure(&op) &&
-          llvm::all_of(op.getOperands(), [&](Value operand) {
-            return outer.isDefinedOutsideOfLoop(operand);
-          }))
-        outer.moveOutOfLoop(&op);
+    moveInvariants(outer, [&](Operation &op) { return &op != inner; });
     return &outer.getBody()->front() == inner &&
            inner->getNextNode() == outer.getBody()->getTerminator();
   }
@@ -233,13 +227,7 @@ struct TransposeTilesPass
   void runOnOperation() override {
     if (bits < 128)
       return;
-    SmallVector<scf::ForOp> innermost;
-    getOperation().walk([&](scf::ForOp loop) {
-      if (llvm::none_of(*loop.getBody(),
-                        [](Operation &op) { return op.getNumRegions() > 0; }))
-        innermost.push_back(loop);
-    });
-    for (scf::ForOp loop : innermost)
+    for (scf::ForOp loop : innermostLoops(getOperation()))
       if (Tile tile(loop); tile.find())
         tile.emit(getOperation().getBody().front());
   }

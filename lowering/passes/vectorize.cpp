@@ -679,22 +679,12 @@ struct VectorizePass
     if (bits == 0)
       return;
     Functions functions(getOperation());
-    SmallVector<scf::ForOp> loops;
-    getOperation().walk([&](scf::ForOp loop) {
-      for (Operation &op : *loop.getBody())
-        if (op.getNumRegions() > 0)
-          return;
-      loops.push_back(loop);
-    });
-    for (scf::ForOp loop : loops) {
+    for (scf::ForOp loop : innermostLoops(getOperation())) {
       // Views of buffers are made once.
-      for (Operation &op : llvm::make_early_inc_range(*loop.getBody()))
-        if ((isa<ViewLikeOpInterface>(op) ||
-             op.hasTrait<OpTrait::ConstantLike>()) &&
-            isPure(&op) && llvm::all_of(op.getOperands(), [&](Value operand) {
-              return loop.isDefinedOutsideOfLoop(operand);
-            }))
-          loop.moveOutOfLoop(&op);
+      moveInvariants(loop, [](Operation &op) {
+        return isa<ViewLikeOpInterface>(op) ||
+               op.hasTrait<OpTrait::ConstantLike>();
+      });
       LoopShape shape(loop,
                       [&](StringAttr name) { return functions.length(name); });
       if (!shape.understood)
